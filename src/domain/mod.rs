@@ -1,0 +1,38 @@
+//! THE RULES: plain data and functions. No async, no IO, no clock, no SQL, no HTTP.
+
+pub mod address;
+pub mod assertion;
+pub mod check;
+pub mod decision;
+pub mod ids;
+pub mod incident;
+pub mod maintenance;
+pub mod monitor;
+pub mod notice;
+pub mod observation;
+
+/// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this
+/// resolution; reports keep microseconds.
+pub type Millis = i64;
+
+/// Why a value was refused: the field as the user wrote it (`assertions[1].value`) and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct Invalid {
+    pub field: String,
+    pub message: String,
+}
+
+impl Invalid {
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
+
+    /// The same refusal seen from one level further out: `value` under `assertions[1]` becomes
+    /// `assertions[1].value`.
+    pub fn under(mut self, parent: &str) -> Self {
+        let glue = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        self.field = format!("{parent}{glue}{}", self.field);
+        self
+    }
+}
