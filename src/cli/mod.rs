@@ -1,0 +1,4 @@
+//! The tools: what runs in a terminal and needs no server.
+
+pub mod decide;
+pub mod term;
