@@ -1,3 +1,9 @@
+//! Quorate watches public endpoints from several locations and alerts when enough of them agree.
+//!
+//! This page is the map; it is completed as modules land.
+
 pub mod cli;
 pub mod clock;
 pub mod domain;
+pub mod protocol;
+pub mod store;

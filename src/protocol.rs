@@ -1,0 +1,186 @@
+//! What agent and coordinator say to each other (spec: api 4). Additive: unknown fields are ignored, so
+//! that an older agent works with a newer coordinator and the other way round.
+//!
+//! * `GET  /agent/v1/stream?since=REV` server-sent events, named as the constants in [`event`].
+//! * `POST /agent/v1/heartbeat` [`Heartbeat`] → [`HeartbeatAnswer`], every 10 s.
+//! * `POST /agent/v1/reports` zstd of JSON [`Batch`] → [`BatchAnswer`].
+//! * `POST /agent/v1/answers` JSON [`ProbeAnswer`] → 204; the result of a `probe_now` by hand or a try.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::domain::observation::{Observation, RunKind};
+
+/// At most this many reports in a batch.
+pub const MAX_BATCH: usize = 1_000;
+/// At most this many bytes in a decompressed batch.
+pub const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Seconds between heartbeats, and between pings on the stream.
+pub const BEAT_SECS: u64 = 10;
+
+/// Names of the events on the stream.
+pub mod event {
+    /// [`super::AssignmentSet`]
+    pub const SET: &str = "set";
+    /// [`super::AssignmentChange`]
+    pub const CHANGE: &str = "change";
+    /// [`super::ProbeNow`]
+    pub const PROBE_NOW: &str = "probe_now";
+    /// [`super::Ping`]
+    pub const PING: &str = "ping";
+}
+
+/// Everything this agent has to probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssignmentSet {
+    pub rev: i64,
+    pub assignments: Vec<Assignment>,
+}
+
+/// What changed up to `rev`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssignmentChange {
+    pub rev: i64,
+    /// New or changed; replaces what the agent had.
+    #[serde(default)]
+    pub upsert: Vec<Assignment>,
+    #[serde(default)]
+    pub remove: Vec<Uuid>,
+}
+
+/// One monitor as one location probes it. Holds secrets in clear: kept encrypted on the agent's disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    pub monitor: Uuid,
+    /// For the agent's log only.
+    pub name: String,
+    pub check_version: u32,
+    /// The check object of the API, secrets in place.
+    pub check: serde_json::Value,
+    pub interval_s: u32,
+    pub timeout_ms: u32,
+    pub slow_ms: Option<u32>,
+    /// k and N of the stagger: due when (t − k·I/N) mod I = 0 on coordinator time.
+    pub position: u32,
+    pub of: u32,
+    /// A failed attempt is repeated up to `fail_after` − 1 times, `retry_gap_ms` apart.
+    pub fail_after: u32,
+    pub retry_gap_ms: u32,
+    /// While `vote_down`, a pass is repeated up to `pass_after` − 1 times, `pass_gap_ms` apart.
+    pub pass_after: u32,
+    pub pass_gap_ms: u32,
+    /// This location's vote is down or recovering.
+    pub vote_down: bool,
+}
+
+/// Ask for one probe at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeNow {
+    pub request: Uuid,
+    pub purpose: Purpose,
+    /// A saved monitor, by its present assignment …
+    pub monitor: Option<Uuid>,
+    /// … or an unsaved check.
+    pub check: Option<serde_json::Value>,
+    pub timeout_ms: Option<u32>,
+    /// Not worth doing after this many milliseconds.
+    pub expires_in_ms: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// A wave: reported as [`RunKind::Confirm`], with the same retries as a scheduled run.
+    Confirm,
+    /// By hand: reported as [`RunKind::Manual`], and answered.
+    Manual,
+    /// An unsaved check: answered only.
+    Try,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ping {
+    pub now: jiff::Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    pub boot: Uuid,
+    /// The agent's wall clock; shown as an offset, never used for a vote.
+    pub wall: jiff::Timestamp,
+    pub in_flight: u32,
+    /// Reports waiting on disk.
+    pub spool: u64,
+    /// Reports lost to a full spool since this boot.
+    pub dropped: u64,
+    #[serde(default)]
+    pub selfcheck: Option<serde_json::Value>,
+    pub version: String,
+    /// Round trip of the previous exchange, half of which corrects `wall`.
+    #[serde(default)]
+    pub rtt_ms: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeartbeatAnswer {
+    /// The coordinator's time, by which agents schedule.
+    pub now: jiff::Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Batch {
+    pub boot: Uuid,
+    /// Round trip of the previous exchange.
+    #[serde(default)]
+    pub rtt_ms: f64,
+    pub reports: Vec<Report>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Rises by one per report of this boot, from 1.
+    pub seq: i64,
+    pub monitor: Uuid,
+    pub check_version: u32,
+    pub kind: RunKind,
+    /// Milliseconds between the start of the attempt and the sending of the batch, by a clock that
+    /// counts suspend.
+    pub age_at_send_ms: f64,
+    /// The age came from the wall clock, after a restart of the machine: history only, never a vote.
+    #[serde(default)]
+    pub age_estimated: bool,
+    /// Whether further attempts of the same run follow (the last one is the run's event).
+    #[serde(default)]
+    pub more: bool,
+    pub observation: Observation,
+}
+
+/// All of these are settled: the agent deletes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchAnswer {
+    pub accepted: u32,
+    pub duplicate: u32,
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    pub seq: i64,
+    pub code: RejectCode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectCode {
+    TooOld,
+    Future,
+    UnknownMonitor,
+    BadReport,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeAnswer {
+    pub request: Uuid,
+    pub observation: Observation,
+}

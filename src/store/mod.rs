@@ -1,0 +1,25 @@
+//! EVERY SQL STATEMENT, a file per subject. Functions take a connection and do one thing; the use case
+//! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+/// The schema, embedded; run by `quorate migrate`, `quorate up` and the tests.
+pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// The notify channel on which coordinators tell each other to look.
+pub const WAKE_CHANNEL: &str = "quorate_wake";
+
+/// A pool as every process uses it: an acquire that takes longer than 3 s is an error, so that a
+/// stuck database never hangs a work loop.
+pub fn pool(options: PgConnectOptions, max: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(max)
+        .acquire_timeout(std::time::Duration::from_secs(3))
+        .connect_lazy_with(options.application_name("quorate"))
+}
+
+/// Database time, the `now` of every decision.
+pub async fn now(conn: &mut sqlx::PgConnection) -> sqlx::Result<jiff::Timestamp> {
+    let at = sqlx::query_scalar!(r#"select clock_timestamp() as "now!""#).fetch_one(conn).await?;
+    Ok(at.to_jiff())
+}
