@@ -7,3 +7,4 @@ pub mod clock;
 pub mod domain;
 pub mod protocol;
 pub mod store;
+pub mod up;

@@ -1,0 +1,3 @@
+//! Everything on one machine: a private Postgres, one coordinator and three agents.
+
+pub mod postgres;
