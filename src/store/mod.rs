@@ -1,6 +1,14 @@
 //! EVERY SQL STATEMENT, a file per subject. Functions take a connection and do one thing; the use case
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
+pub mod boots;
+pub mod incidents;
+pub mod live;
+pub mod reports;
+pub mod timeline;
+pub mod triage_read;
+pub mod wake;
+
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 /// The schema, embedded; run by `quorate migrate`, `quorate up` and the tests.

@@ -1,0 +1,160 @@
+//! What triage reads beside the live rows: standings of locations, windows, leniency, and monitors'
+//! settings when they are not cached.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::ids::{LocationKey, MonitorKey};
+
+#[derive(Debug, Clone)]
+pub struct LocationRow {
+    pub location: LocationKey,
+    pub uid: Uuid,
+    pub name: String,
+    pub region: String,
+    pub domain: String,
+    pub enabled: bool,
+    pub simulated: bool,
+    /// At least one of its agents was heard within 30 s.
+    pub online: bool,
+}
+
+/// All locations that are not deleted, by key.
+pub async fn locations(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<LocationRow>> {
+    sqlx::query!(
+        r#"select l.location_id, l.uid, l.name, l.region, l.domain, l.enabled, l.simulated,
+                  exists (select 1 from agent a where a.location_id = l.location_id and a.revoked_at is null
+                          and a.last_seen_at > $1::timestamptz - interval '30 seconds') as "online!"
+           from location l where l.deleted_at is null order by l.location_id"#,
+        now.to_sqlx()
+    )
+    .map(|r| LocationRow {
+        location: LocationKey(r.location_id),
+        uid: r.uid,
+        name: r.name,
+        region: r.region,
+        domain: r.domain,
+        enabled: r.enabled,
+        simulated: r.simulated,
+        online: r.online,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+#[derive(Debug, Clone)]
+pub struct WindowRow {
+    pub start_at: Timestamp,
+    pub end_at: Timestamp,
+    /// None covers all.
+    pub monitors: Option<Vec<i32>>,
+    pub suppress_alerts: bool,
+    pub pause_probes: bool,
+}
+
+/// Windows that have begun and ended at most two days ago (their tail, two intervals long, may still
+/// matter).
+pub async fn windows(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<WindowRow>> {
+    sqlx::query!(
+        "select start_at, end_at, monitors, suppress_alerts, pause_probes from maintenance
+         where start_at <= $1 and end_at > $1::timestamptz - interval '2 days' order by start_at",
+        now.to_sqlx()
+    )
+    .map(|r| WindowRow {
+        start_at: r.start_at.to_jiff(),
+        end_at: r.end_at.to_jiff(),
+        monitors: r.monitors,
+        suppress_alerts: r.suppress_alerts,
+        pause_probes: r.pause_probes,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// A monitor's settings as deciding needs them.
+#[derive(Debug, Clone)]
+pub struct ConfigRow {
+    pub monitor: MonitorKey,
+    pub config_rev: i32,
+    pub interval_s: i32,
+    pub timeout_ms: i32,
+    pub slow_ms: Option<i32>,
+    pub policy: serde_json::Value,
+    pub check_version: i32,
+    pub enabled: bool,
+    pub deleted: bool,
+    /// In configured order.
+    pub locations: Vec<i16>,
+}
+
+pub async fn configs(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<Vec<ConfigRow>> {
+    sqlx::query!(
+        r#"select m.monitor_id, v.config_rev, m.interval_s, m.timeout_ms, m.slow_ms, m.policy, m.check_version, m.enabled,
+                  m.deleted_at is not null as "deleted!",
+                  coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
+                            where l.monitor_id = m.monitor_id), '{}') as "locations!"
+           from monitor m join monitor_live v using (monitor_id) where m.monitor_id = any($1)"#,
+        monitors
+    )
+    .map(|r| ConfigRow {
+        monitor: MonitorKey(r.monitor_id),
+        config_rev: r.config_rev,
+        interval_s: r.interval_s,
+        timeout_ms: r.timeout_ms,
+        slow_ms: r.slow_ms,
+        policy: r.policy,
+        check_version: r.check_version,
+        enabled: r.enabled,
+        deleted: r.deleted,
+        locations: r.locations,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// Keys of monitors by outside id; deleted ones are absent.
+pub async fn keys(conn: &mut PgConnection, uids: &[Uuid]) -> sqlx::Result<Vec<(Uuid, MonitorKey)>> {
+    sqlx::query!("select uid, monitor_id from monitor where uid = any($1) and deleted_at is null", uids)
+        .map(|r| (r.uid, MonitorKey(r.monitor_id)))
+        .fetch_all(conn)
+        .await
+}
+
+/// What notices say of a monitor.
+#[derive(Debug, Clone)]
+pub struct MonitorFacts {
+    pub monitor: MonitorKey,
+    pub uid: Uuid,
+    pub name: String,
+    pub group: String,
+    pub check_spec: serde_json::Value,
+    pub labels: serde_json::Value,
+    pub channels: Option<serde_json::Value>,
+    pub runbook_url: Option<String>,
+}
+
+pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result<MonitorFacts> {
+    sqlx::query!(
+        "select uid, name, group_name, check_spec, labels, channels, runbook_url from monitor where monitor_id = $1",
+        monitor.0
+    )
+    .map(|r| MonitorFacts {
+        monitor,
+        uid: r.uid,
+        name: r.name,
+        group: r.group_name,
+        check_spec: r.check_spec,
+        labels: r.labels,
+        channels: r.channels,
+        runbook_url: r.runbook_url,
+    })
+    .fetch_one(conn)
+    .await
+}
+
+/// The sweep's memory: when a coordinator swept last, and until when deadlines are lenient.
+pub async fn grace_until(conn: &mut PgConnection) -> sqlx::Result<Option<Timestamp>> {
+    Ok(sqlx::query_scalar!("select grace_until from sweep").fetch_optional(conn).await?.flatten().map(|t| t.to_jiff()))
+}
