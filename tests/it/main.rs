@@ -1,1 +1,10 @@
+//! Everything that needs more than one part: real Postgres, real sockets. One binary, a file per subject.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod database;
+mod support;

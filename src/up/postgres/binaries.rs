@@ -63,9 +63,9 @@ fn candidates(path: Option<&OsStr>) -> Vec<PathBuf> {
         .filter_map(|program| program.parent().map(Path::to_owned))
         .collect();
     let per_version = [
-        "/usr/lib/postgresql",                      // Debian, Ubuntu, SUSE
-        "/opt/homebrew/opt",                        // Homebrew on Apple silicon
-        "/usr/local/opt",                           // Homebrew on Intel
+        "/usr/lib/postgresql", // Debian, Ubuntu, SUSE
+        "/opt/homebrew/opt",   // Homebrew on Apple silicon
+        "/usr/local/opt",      // Homebrew on Intel
         "/Applications/Postgres.app/Contents/Versions",
     ];
     for parent in per_version {
@@ -138,7 +138,10 @@ mod tests {
 
     #[test]
     fn reads_the_version_that_servers_print() {
-        assert_eq!(major_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
+        assert_eq!(
+            major_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"),
+            Some(15)
+        );
         assert_eq!(major_version("postgres (PostgreSQL) 19beta2"), Some(19));
         assert_eq!(major_version("postgres (PostgreSQL)"), None);
         assert_eq!(major_version("command not found: x"), None);
@@ -153,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_cluster_of_a_version_that_is_gone_names_it() {
-        let error = find(Some(Path::new("/nowhere")), Some(9), Path::new("/d/pg/data")).unwrap_err();
+        let error =
+            find(Some(Path::new("/nowhere")), Some(9), Path::new("/d/pg/data")).unwrap_err();
         assert!(error.to_string().contains("made by Postgres 9,"), "{error}");
     }
 }

@@ -63,8 +63,7 @@ impl Cluster {
         let major = major.ok().and_then(|text| text.trim().parse().ok());
         let binaries = binaries::find(settings.bin_dir.as_deref(), major, &data)?;
         let log = dir.join("postgres.log");
-        let cluster =
-            Self { dir, data, socket_dir, log, server: settings.server, binaries, owner };
+        let cluster = Self { dir, data, socket_dir, log, server: settings.server, binaries, owner };
         Ok((cluster, lock))
     }
 

@@ -74,13 +74,18 @@ pub enum Before {
 pub enum StartError {
     #[error("{} is in use by another quorate{}.\nStop that one, or choose another folder with --data-dir.", dir.display(), process.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     InUse { dir: PathBuf, process: Option<u32> },
-    #[error("no Postgres server is installed on this machine.\nInstall one:  {}\nor name a database that runs already in QUORATE_DATABASE_URL.", binaries::install_hint(None))]
+    #[error(
+        "no Postgres server is installed on this machine.\nInstall one:  {}\nor name a database that runs already in QUORATE_DATABASE_URL.",
+        binaries::install_hint(None)
+    )]
     NoBinaries,
     #[error("the database in {} was made by Postgres {major}, and that version is not installed{}.\nInstall it:  {}", data.display(), binaries::found_hint(found), binaries::install_hint(Some(*major)))]
     OtherMajor { data: PathBuf, major: u32, found: Vec<u32> },
     #[error("Postgres {0} is too old; {oldest} or newer is needed.\nInstall one:  {hint}", oldest = binaries::OLDEST, hint = binaries::install_hint(None))]
     TooOld(u32),
-    #[error("Postgres refuses to run as root, and there is no user “postgres” or “nobody” to run it as.\nMake one:  useradd --system postgres")]
+    #[error(
+        "Postgres refuses to run as root, and there is no user “postgres” or “nobody” to run it as.\nMake one:  useradd --system postgres"
+    )]
     NoUser,
     #[error("the database runs as user {user}, who cannot enter {}, a parent of the data folder.\nChoose a folder elsewhere, such as --data-dir /var/lib/quorate.", folder.display())]
     NoWay { folder: PathBuf, user: String },

@@ -1,0 +1,3 @@
+//! What the tests stand on: a database each, and real counterparts to talk to.
+
+pub(crate) mod db;
