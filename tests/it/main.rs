@@ -7,4 +7,5 @@
 )]
 
 mod database;
+mod private_postgres;
 mod support;

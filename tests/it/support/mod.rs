@@ -1,3 +1,4 @@
 //! What the tests stand on: a database each, and real counterparts to talk to.
 
 pub(crate) mod db;
+pub(crate) mod scratch;
