@@ -2,8 +2,10 @@
 //!
 //! This page is the map; it is completed as modules land.
 
+pub mod agent;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod domain;
 pub mod protocol;
 pub mod store;
