@@ -10,6 +10,7 @@ pub mod maintenance;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
+pub mod rollup;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this
 /// resolution; reports keep microseconds.

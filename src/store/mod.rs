@@ -2,9 +2,11 @@
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
 pub mod boots;
+pub mod chores;
 pub mod incidents;
 pub mod live;
 pub mod reports;
+pub mod rollups;
 pub mod timeline;
 pub mod triage_read;
 pub mod wake;
