@@ -12,12 +12,19 @@ create table monitor_state (
     -- Written by refolding late reports; no incident goes with it.
     found_late     boolean not null default false,
     incident_id    uuid,
-    -- The live row as it was when an unknown stretch began: where a refold of late reports starts.
-    checkpoint     text,
     constraint monitor_state_order_check check (to_at is null or to_at >= from_at),
     primary key (monitor_id, from_at)
 );
 create unique index monitor_state_open_key on monitor_state (monitor_id) where to_at is null;
+
+-- Live rows as they were when an unknown stretch began (a monitor's own, or one in which no coordinator
+-- swept): where a refold of late reports starts. Kept two days.
+create table monitor_checkpoint (
+    monitor_id integer not null,
+    at         timestamptz not null,
+    live       text not null,
+    primary key (monitor_id, at)
+);
 
 -- Rises when a refold changed a monitor's past.
 create table monitor_revision (

@@ -57,5 +57,7 @@ create table rollup_mark (
 create table refold_due (
     monitor_id integer primary key,
     from_at    timestamptz not null,
-    to_at      timestamptz not null
+    to_at      timestamptz not null,
+    -- When the last of them came: a refold waits until the agent has delivered everything.
+    marked_at  timestamptz not null
 );

@@ -87,26 +87,33 @@ pub async fn mark_refold(
     monitor: MonitorKey,
     from: Timestamp,
     to: Timestamp,
+    now: Timestamp,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into refold_due (monitor_id, from_at, to_at) values ($1, $2, $3)
+        "insert into refold_due (monitor_id, from_at, to_at, marked_at) values ($1, $2, $3, $4)
          on conflict (monitor_id) do update set from_at = least(refold_due.from_at, excluded.from_at),
-                                                to_at = greatest(refold_due.to_at, excluded.to_at)",
+                                                to_at = greatest(refold_due.to_at, excluded.to_at),
+                                                marked_at = excluded.marked_at",
         monitor.0,
         from.to_sqlx(),
-        to.to_sqlx()
+        to.to_sqlx(),
+        now.to_sqlx()
     )
     .execute(conn)
     .await?;
     Ok(())
 }
 
-/// Takes one monitor off the list of refolds.
-pub async fn take_refold(conn: &mut PgConnection) -> sqlx::Result<Option<(MonitorKey, Timestamp, Timestamp)>> {
+/// Takes one monitor off the list of refolds, if its last late report came before `quiet_since`.
+pub async fn take_refold(
+    conn: &mut PgConnection,
+    quiet_since: Timestamp,
+) -> sqlx::Result<Option<(MonitorKey, Timestamp, Timestamp)>> {
     sqlx::query!(
         "delete from refold_due where monitor_id = (
-             select monitor_id from refold_due order by monitor_id limit 1 for update skip locked)
-         returning monitor_id, from_at, to_at"
+             select monitor_id from refold_due where marked_at <= $1 order by monitor_id limit 1 for update skip locked)
+         returning monitor_id, from_at, to_at",
+        quiet_since.to_sqlx()
     )
     .map(|r| (MonitorKey(r.monitor_id), r.from_at.to_jiff(), r.to_at.to_jiff()))
     .fetch_optional(conn)
@@ -127,6 +134,9 @@ pub async fn forget(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()>
         .execute(&mut *conn)
         .await?;
     sqlx::query!("delete from decision where at < $1::timestamptz - interval '90 days'", now)
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query!("delete from monitor_checkpoint where at < $1::timestamptz - interval '2 days'", now)
         .execute(&mut *conn)
         .await?;
     sqlx::query!("delete from audit where at < $1::timestamptz - interval '2 years'", now).execute(conn).await?;

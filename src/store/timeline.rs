@@ -17,8 +17,6 @@ pub struct NewInterval {
     pub evidence_stale: bool,
     pub low: bool,
     pub incident: Option<Uuid>,
-    /// The live row at this moment, for unknown and stale stretches only.
-    pub checkpoint: Option<String>,
 }
 
 /// An interval as stored.
@@ -31,7 +29,6 @@ pub struct Interval {
     pub low: bool,
     pub found_late: bool,
     pub incident: Option<Uuid>,
-    pub checkpoint: Option<String>,
 }
 
 /// Begins an interval. Whatever began later is replaced (a back-dated beginning may reach behind short
@@ -50,15 +47,14 @@ pub async fn begin(conn: &mut PgConnection, new: &NewInterval) -> sqlx::Result<(
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
-        "insert into monitor_state (monitor_id, from_at, state, evidence_stale, low, incident_id, checkpoint)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+        "insert into monitor_state (monitor_id, from_at, state, evidence_stale, low, incident_id)
+         values ($1, $2, $3, $4, $5, $6)",
         new.monitor.0,
         at,
         new.state,
         new.evidence_stale,
         new.low,
         new.incident,
-        new.checkpoint,
     )
     .execute(conn)
     .await?;
@@ -91,7 +87,7 @@ pub async fn between(
     to: Timestamp,
 ) -> sqlx::Result<Vec<Interval>> {
     sqlx::query!(
-        "select from_at, to_at, state, evidence_stale, low, found_late, incident_id, checkpoint
+        "select from_at, to_at, state, evidence_stale, low, found_late, incident_id
          from monitor_state
          where monitor_id = $1 and from_at < $3 and (to_at is null or to_at > $2)
          order by from_at",
@@ -107,41 +103,110 @@ pub async fn between(
         low: r.low,
         found_late: r.found_late,
         incident: r.incident_id,
-        checkpoint: r.checkpoint,
     })
     .fetch_all(conn)
     .await
 }
 
-/// Replaces one closed interval by pieces that fill the same span.
-pub async fn replace(
-    conn: &mut PgConnection,
-    monitor: MonitorKey,
-    from_at: Timestamp,
-    pieces: &[Interval],
-) -> sqlx::Result<()> {
-    sqlx::query!("delete from monitor_state where monitor_id = $1 and from_at = $2", monitor.0, from_at.to_sqlx())
-        .execute(&mut *conn)
-        .await?;
-    for piece in pieces {
+/// Writes a closed piece into the past: what was stored there is cut around it.
+pub async fn splice(conn: &mut PgConnection, monitor: MonitorKey, piece: &Interval, to: Timestamp) -> sqlx::Result<()> {
+    let (from_at, to_at) = (piece.from_at.to_sqlx(), to.to_sqlx());
+    let beyond = sqlx::query!(
+        r#"select to_at, state, evidence_stale, low, found_late, incident_id from monitor_state
+           where monitor_id = $1 and from_at < $2 and (to_at is null or to_at > $2)"#,
+        monitor.0,
+        to_at
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from monitor_state where monitor_id = $1 and from_at >= $2 and from_at < $3",
+        monitor.0,
+        from_at,
+        to_at
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update monitor_state set to_at = $2
+         where monitor_id = $1 and from_at < $2 and (to_at is null or to_at > $2)",
+        monitor.0,
+        from_at
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "insert into monitor_state (monitor_id, from_at, to_at, state, evidence_stale, low, found_late)
+         values ($1, $2, $3, $4, false, $5, true)",
+        monitor.0,
+        from_at,
+        to_at,
+        piece.state,
+        piece.low,
+    )
+    .execute(&mut *conn)
+    .await?;
+    // What reached beyond the end goes on after it.
+    if let Some(rest) = beyond {
         sqlx::query!(
-            "insert into monitor_state
-                 (monitor_id, from_at, to_at, state, evidence_stale, low, found_late, incident_id, checkpoint)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "insert into monitor_state (monitor_id, from_at, to_at, state, evidence_stale, low, found_late, incident_id)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)",
             monitor.0,
-            piece.from_at.to_sqlx(),
-            piece.to_at.map(|t| t.to_sqlx()) as _,
-            piece.state,
-            piece.evidence_stale,
-            piece.low,
-            piece.found_late,
-            piece.incident,
-            piece.checkpoint,
+            to_at,
+            rest.to_at as _,
+            rest.state,
+            rest.evidence_stale,
+            rest.low,
+            rest.found_late,
+            rest.incident_id,
         )
-        .execute(&mut *conn)
+        .execute(conn)
         .await?;
     }
     Ok(())
+}
+
+/// Keeps a live row as the place where a refold can start.
+pub async fn add_checkpoint(conn: &mut PgConnection, monitor: MonitorKey, at: Timestamp, live: &str) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into monitor_checkpoint (monitor_id, at, live) values ($1, $2, $3) on conflict do nothing",
+        monitor.0,
+        at.to_sqlx(),
+        live
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Keeps every live row (no coordinator has swept since `at`).
+pub async fn checkpoint_all(conn: &mut PgConnection, at: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into monitor_checkpoint (monitor_id, at, live)
+         select v.monitor_id, $1, v.live from monitor_live v join monitor m using (monitor_id)
+         where m.enabled and m.deleted_at is null
+         on conflict do nothing",
+        at.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The latest checkpoint at or before an instant.
+pub async fn checkpoint(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    at: Timestamp,
+) -> sqlx::Result<Option<(Timestamp, String)>> {
+    sqlx::query!(
+        "select at, live from monitor_checkpoint where monitor_id = $1 and at <= $2 order by at desc limit 1",
+        monitor.0,
+        at.to_sqlx()
+    )
+    .map(|r| (r.at.to_jiff(), r.live))
+    .fetch_optional(conn)
+    .await
 }
 
 /// Counts a change of the past.
