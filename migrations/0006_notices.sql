@@ -8,7 +8,14 @@ create table channel (
     is_default      boolean not null default true,
     min_severity    text not null check (min_severity in ('degraded', 'partial', 'down')),
     enabled         boolean not null default true,
+    -- Why it was switched off by itself (the receiver said that it is gone for good).
     disabled_reason text,
+    -- How the last attempt went, tests included: what the list of channels shows.
+    last_attempt_at timestamptz,
+    last_success_at timestamptz,
+    last_answer     text,
+    -- Since when every attempt failed; null while it works.
+    failing_since   timestamptz,
     created_at      timestamptz not null,
     updated_at      timestamptz not null,
     deleted_at      timestamptz
@@ -17,7 +24,9 @@ create unique index channel_name_key on channel (name) where deleted_at is null;
 
 -- The outbox: the only hand-over between deciding and sending. Written in the transaction that decides.
 -- `notice_no` gives the order per (incident, channel): a row is claimed only when no earlier one of the
--- same pair is unsettled. `notice_id` is the id the receiver sees, the same on every attempt.
+-- same pair is unsettled. `notice_id` is the id the receiver sees, the same on every attempt. A claim
+-- is a lease under a fresh `lease_owner`; only that owner may settle, so that a worker that came late
+-- cannot overwrite what another attempt found out.
 create table notice (
     monitor_id   integer not null,
     notice_no    bigint generated always as identity,
@@ -30,7 +39,6 @@ create table notice (
     payload      jsonb not null,
     created_at   timestamptz not null,
     due_at       timestamptz not null,
-    give_up_at   timestamptz not null,
     attempts     integer not null default 0,
     attempted_at timestamptz,
     lease_until  timestamptz,
@@ -45,6 +53,8 @@ create unique index notice_id_key on notice (notice_id);
 create index notice_due_idx on notice (due_at) where settled_at is null;
 create index notice_pair_idx on notice (incident_id, channel_id, notice_no);
 create index notice_channel_idx on notice (channel_id, created_at);
+-- What is being sent right now, for each channel's share of the workers.
+create index notice_lease_idx on notice (lease_until, channel_id) where lease_until is not null;
 
 -- Windows declared beforehand (decision rule 5.8). `monitors` null covers all.
 create table maintenance (
