@@ -3,7 +3,9 @@
 
 mod config;
 
-pub use config::{ChannelConfig, ChannelSecrets, EmailConfig, ParsedChannel, WebhookConfig};
+pub use config::{
+    ChannelConfig, ChannelSecrets, EmailConfig, ParsedChannel, WebhookConfig, key_bytes,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -79,7 +81,17 @@ impl Schedule {
 
     /// The schedule that Standard Webhooks recommends: machines may be told days later.
     pub const WEBHOOK: Schedule = Schedule {
-        waits: &[5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+        waits: &[
+            5,
+            5 * MINUTE,
+            30 * MINUTE,
+            2 * HOUR,
+            5 * HOUR,
+            10 * HOUR,
+            14 * HOUR,
+            20 * HOUR,
+            24 * HOUR,
+        ],
         then: None,
         within: 7 * 24 * HOUR,
     };
@@ -147,7 +159,9 @@ mod tests {
     #[test]
     fn retry_after_is_a_lower_bound_and_can_end_it() {
         let zero = Timestamp::UNIX_EPOCH;
-        let next = |after| Schedule::PEOPLE.next(1, zero, zero, -1.0, Some(SignedDuration::from_secs(after)));
+        let next = |after| {
+            Schedule::PEOPLE.next(1, zero, zero, -1.0, Some(SignedDuration::from_secs(after)))
+        };
         assert_eq!(next(120).unwrap().as_second(), 120);
         assert_eq!(next(1).unwrap().as_second(), 4);
         assert_eq!(next(7 * HOUR), None);

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod assertion;
+pub mod channel;
 pub mod check;
 pub mod decision;
 pub mod ids;
@@ -10,6 +11,7 @@ pub mod maintenance;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
+pub mod secret;
 pub mod rollup;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this

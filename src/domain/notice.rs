@@ -9,7 +9,19 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// How bad an incident is; the order is by severity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Degraded,
@@ -28,7 +40,9 @@ impl Severity {
     }
 
     pub fn from_word(word: &str) -> Option<Self> {
-        [Severity::Degraded, Severity::Partial, Severity::Down].into_iter().find(|s| s.word() == word)
+        [Severity::Degraded, Severity::Partial, Severity::Down]
+            .into_iter()
+            .find(|s| s.word() == word)
     }
 }
 
@@ -257,7 +271,9 @@ pub fn recipients(
                 Some(false) => reached.then_some(NoticeKind::Reopened),
                 Some(true) => (reached || was_reached).then_some(event.kind),
             },
-            NoticeKind::FlapStart | NoticeKind::EvidenceWithdrawn => (open == Some(true)).then_some(event.kind),
+            NoticeKind::FlapStart | NoticeKind::EvidenceWithdrawn => {
+                (open == Some(true)).then_some(event.kind)
+            }
             NoticeKind::Resolved | NoticeKind::FlapEnd => None,
         }
     };
@@ -286,7 +302,12 @@ mod tests {
         let mut previous = events[0].1;
         let mut heard = Vec::new();
         for &(kind, severity) in events {
-            for r in recipients(Event { kind, severity, previous }, None, &told, std::slice::from_ref(rule)) {
+            for r in recipients(
+                Event { kind, severity, previous },
+                None,
+                &told,
+                std::slice::from_ref(rule),
+            ) {
                 told = vec![Told { channel: r.channel, open: !r.kind.ends() }];
                 heard.push(r.kind);
             }
@@ -300,7 +321,13 @@ mod tests {
 
     #[test]
     fn a_rise_to_the_minimum_is_heard_as_opened_and_its_end_too() {
-        let events = [(Opened, Degraded), (Moved, Partial), (Moved, Down), (Moved, Degraded), (Resolved, Degraded)];
+        let events = [
+            (Opened, Degraded),
+            (Moved, Partial),
+            (Moved, Down),
+            (Moved, Degraded),
+            (Resolved, Degraded),
+        ];
         assert_eq!(life(&channel(1, Down), &events), [Opened, Moved, Resolved]);
         assert_eq!(life(&channel(1, Partial), &events), [Opened, Moved, Moved, Resolved]);
         assert_eq!(life(&channel(1, Degraded), &events), [Opened, Moved, Moved, Moved, Resolved]);
@@ -308,13 +335,15 @@ mod tests {
 
     #[test]
     fn an_incident_that_never_reached_the_minimum_is_never_heard() {
-        let events = [(Opened, Degraded), (Moved, Partial), (FlapStart, Partial), (FlapEnd, Partial)];
+        let events =
+            [(Opened, Degraded), (Moved, Partial), (FlapStart, Partial), (FlapEnd, Partial)];
         assert_eq!(life(&channel(1, Down), &events), []);
     }
 
     #[test]
     fn moves_below_the_minimum_are_not_told_and_a_second_rise_is_a_move() {
-        let events = [(Opened, Down), (Moved, Partial), (Moved, Degraded), (Moved, Down), (Resolved, Down)];
+        let events =
+            [(Opened, Down), (Moved, Partial), (Moved, Degraded), (Moved, Down), (Resolved, Down)];
         assert_eq!(life(&channel(1, Down), &events), [Opened, Moved, Moved, Resolved]);
     }
 
@@ -322,7 +351,13 @@ mod tests {
     fn a_reopening_below_the_minimum_is_silent_and_so_is_its_end() {
         let events = [(Opened, Down), (Resolved, Down), (Reopened, Degraded), (Resolved, Degraded)];
         assert_eq!(life(&channel(1, Down), &events), [Opened, Resolved]);
-        let risen = [(Opened, Down), (Resolved, Down), (Reopened, Degraded), (Moved, Down), (Resolved, Down)];
+        let risen = [
+            (Opened, Down),
+            (Resolved, Down),
+            (Reopened, Degraded),
+            (Moved, Down),
+            (Resolved, Down),
+        ];
         assert_eq!(life(&channel(1, Down), &risen), [Opened, Resolved, Reopened, Resolved]);
     }
 
@@ -334,8 +369,12 @@ mod tests {
 
     #[test]
     fn flapping_and_withdrawn_evidence_go_to_whoever_has_it_open() {
-        let events = [(Opened, Down), (FlapStart, Down), (EvidenceWithdrawn, Down), (FlapEnd, Down)];
-        assert_eq!(life(&channel(1, Down), &events), [Opened, FlapStart, EvidenceWithdrawn, FlapEnd]);
+        let events =
+            [(Opened, Down), (FlapStart, Down), (EvidenceWithdrawn, Down), (FlapEnd, Down)];
+        assert_eq!(
+            life(&channel(1, Down), &events),
+            [Opened, FlapStart, EvidenceWithdrawn, FlapEnd]
+        );
     }
 
     #[test]
@@ -350,7 +389,7 @@ mod tests {
         };
         assert_eq!(who(None, &[], opened), [id(1)]);
         assert_eq!(who(Some(&[id(2), id(3)]), &[], opened), [id(2)]);
-        assert_eq!(who(Some(&[]), &[], opened), []);
+        assert!(who(Some(&[]), &[], opened).is_empty());
         let told = [Told { channel: id(1), open: true }, Told { channel: id(3), open: true }];
         assert_eq!(who(Some(&[id(2)]), &told, Event { kind: Moved, ..opened }), [id(2)]);
         assert_eq!(who(Some(&[id(2)]), &told, Event { kind: Resolved, ..opened }), [id(1)]);

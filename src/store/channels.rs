@@ -140,7 +140,12 @@ pub async fn delete(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::
 }
 
 /// Switches a channel off by itself, and says why.
-pub async fn disable(conn: &mut PgConnection, id: Uuid, reason: &str, now: Timestamp) -> sqlx::Result<()> {
+pub async fn disable(
+    conn: &mut PgConnection,
+    id: Uuid,
+    reason: &str,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update channel set enabled = false, disabled_reason = $2, updated_at = $3
          where channel_id = $1 and deleted_at is null and enabled",

@@ -2,10 +2,13 @@
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
 pub mod boots;
+pub mod channels;
 pub mod chores;
 pub mod incidents;
 pub mod live;
+pub mod outbox;
 pub mod reports;
+pub mod seal;
 pub mod rollups;
 pub mod timeline;
 pub mod triage_read;

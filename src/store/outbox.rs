@@ -29,7 +29,8 @@ pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Res
         return Ok(());
     }
     for new in notices {
-        let payload = serde_json::to_value(&new.payload).map_err(|e| sqlx::Error::Encode(Box::new(e)))?;
+        let payload =
+            serde_json::to_value(&new.payload).map_err(|e| sqlx::Error::Encode(Box::new(e)))?;
         sqlx::query!(
             "insert into notice (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
@@ -50,7 +51,11 @@ pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Res
 
 /// Which channels know of the incident, by the last thing queued for each. What was dropped unsent was
 /// never heard.
-pub async fn told(conn: &mut PgConnection, monitor: MonitorKey, incident: Uuid) -> sqlx::Result<Vec<Told>> {
+pub async fn told(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<Vec<Told>> {
     let rows = sqlx::query!(
         "select distinct on (channel_id) channel_id, kind from notice
          where monitor_id = $1 and incident_id = $2 and outcome is distinct from 'dropped'

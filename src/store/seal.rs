@@ -59,8 +59,14 @@ impl Sealer {
     /// without padding) or as hex (64). Several, separated by commas, during a rotation: the first
     /// seals.
     pub fn from_text(text: &str) -> Result<Self, SealError> {
-        let keys = text.split(',').map(|part| parse_key(part.trim())).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { keys: keys.iter().map(|key| (key_id(key), XChaCha20Poly1305::new(key.into()))).collect() })
+        let keys =
+            text.split(',').map(|part| parse_key(part.trim())).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            keys: keys
+                .iter()
+                .map(|key| (key_id(key), XChaCha20Poly1305::new(key.into())))
+                .collect(),
+        })
     }
 
     /// From the key file, which is made (0600, a fresh random key) if it is not there. Two processes
@@ -71,7 +77,8 @@ impl Sealer {
             Ok(text) => Self::from_text(text.trim()).map_err(|e| wrong(e.to_string())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = XChaCha20Poly1305::generate_key(&mut OsRng);
-                make_key_file(path, &base64_engine::STANDARD.encode(key)).map_err(|e| wrong(e.to_string()))?;
+                make_key_file(path, &base64_engine::STANDARD.encode(key))
+                    .map_err(|e| wrong(e.to_string()))?;
                 // Read back: if another process was first, its key counts.
                 let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
                 Self::from_text(text.trim()).map_err(|e| wrong(e.to_string()))
@@ -106,7 +113,9 @@ impl Sealer {
         let aad = place.associated();
         let nonce = XNonce::from_slice(&sealed[2..2 + NONCE]);
         known
-            .find_map(|(_, cipher)| cipher.decrypt(nonce, Payload { msg: &sealed[2 + NONCE..], aad: &aad }).ok())
+            .find_map(|(_, cipher)| {
+                cipher.decrypt(nonce, Payload { msg: &sealed[2 + NONCE..], aad: &aad }).ok()
+            })
             .map(Secret::new)
             .ok_or_else(damaged)
     }
@@ -144,8 +153,15 @@ fn key_id(key: &[u8; 32]) -> u8 {
 
 fn parse_key(text: &str) -> Result<[u8; 32], SealError> {
     let decoded = if text.len() == 64 { hex::decode(text).ok() } else { None }.or_else(|| {
-        let standard: String =
-            text.trim_end_matches('=').chars().map(|c| match c { '-' => '+', '_' => '/', c => c }).collect();
+        let standard: String = text
+            .trim_end_matches('=')
+            .chars()
+            .map(|c| match c {
+                '-' => '+',
+                '_' => '/',
+                c => c,
+            })
+            .collect();
         base64_engine::STANDARD_NO_PAD.decode(standard).ok()
     });
     let Some(bytes) = decoded else {
@@ -155,7 +171,9 @@ fn parse_key(text: &str) -> Result<[u8; 32], SealError> {
     };
     let length = bytes.len();
     bytes.try_into().map_err(|_| {
-        SealError::Key(format!("holds {length} bytes, needed are 32. Make one with: openssl rand -base64 32"))
+        SealError::Key(format!(
+            "holds {length} bytes, needed are 32. Make one with: openssl rand -base64 32"
+        ))
     })
 }
 
@@ -166,7 +184,8 @@ fn make_key_file(path: &Path, text: &str) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let draft = path.with_extension(format!("new-{}", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     writeln!(file, "{text}")?;
     file.sync_all()?;
     let linked = fs::hard_link(&draft, path);
@@ -192,7 +211,10 @@ mod tests {
         let sealed = sealer.seal(HERE, b"hunter2");
         assert!(!sealed.windows(7).any(|w| w == b"hunter2"));
         assert_eq!(sealer.open(HERE, &sealed).unwrap().expose(), b"hunter2");
-        assert_eq!(Sealer::from_text(HEX).unwrap().open_text(HERE, &sealed).unwrap().expose(), "hunter2");
+        assert_eq!(
+            Sealer::from_text(HEX).unwrap().open_text(HERE, &sealed).unwrap().expose(),
+            "hunter2"
+        );
         for elsewhere in [
             Place { row: "2", ..HERE },
             Place { column: "x", ..HERE },
@@ -211,7 +233,10 @@ mod tests {
         for at in 2..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
-            assert!(matches!(sealer.open(HERE, &changed), Err(SealError::Damaged { .. })), "byte {at}");
+            assert!(
+                matches!(sealer.open(HERE, &changed), Err(SealError::Damaged { .. })),
+                "byte {at}"
+            );
         }
         for short in 0..sealed.len() {
             assert!(sealer.open(HERE, &sealed[..short]).is_err());
@@ -235,7 +260,9 @@ mod tests {
     #[test]
     fn keys_are_read_in_both_spellings_and_bad_ones_are_explained() {
         assert!(Sealer::from_text("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8").is_ok());
-        for (text, says) in [("", "0 bytes"), ("c2hvcnQ=", "5 bytes"), ("!!", "neither base64 nor hex")] {
+        for (text, says) in
+            [("", "0 bytes"), ("c2hvcnQ=", "5 bytes"), ("!!", "neither base64 nor hex")]
+        {
             let error = Sealer::from_text(text).unwrap_err().to_string();
             assert!(error.starts_with("QUORATE_SECRET_KEY: "), "{error}");
             assert!(error.contains(says) && error.contains("openssl rand"), "{error}");

@@ -71,7 +71,11 @@ const OWN_HEADERS: [&str; 11] = [
 impl ChannelConfig {
     /// Reads a configuration as people write it, or as it was stored. `kept` are the secrets there are
     /// already; nulls take theirs. Field names in refusals start at `config`.
-    pub fn parse(kind: ChannelKind, config: &Value, kept: &ChannelSecrets) -> Result<ParsedChannel, Invalid> {
+    pub fn parse(
+        kind: ChannelKind,
+        config: &Value,
+        kept: &ChannelSecrets,
+    ) -> Result<ParsedChannel, Invalid> {
         let fields =
             config.as_object().ok_or_else(|| Invalid::new("config", "must be an object"))?;
         match kind {
@@ -121,7 +125,8 @@ impl ParsedChannel {
             return None;
         }
         use base64::Engine;
-        let text = format!("{KEY_PREFIX}{}", base64::engine::general_purpose::STANDARD.encode(random));
+        let text =
+            format!("{KEY_PREFIX}{}", base64::engine::general_purpose::STANDARD.encode(random));
         self.secrets.key = Some(Secret::new(text));
         self.secrets.key.clone()
     }
@@ -134,8 +139,11 @@ impl ChannelSecrets {
 
     /// The text that is sealed; [`ChannelSecrets::from_text`] reads it back.
     pub fn to_text(&self) -> Secret<String> {
-        let headers: BTreeMap<&str, &str> =
-            self.headers.iter().map(|(name, value)| (name.as_str(), value.expose().as_str())).collect();
+        let headers: BTreeMap<&str, &str> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.expose().as_str()))
+            .collect();
         let key = self.key.as_ref().map(|key| key.expose().as_str());
         Secret::new(json!({ "key": key, "headers": headers }).to_string())
     }
@@ -167,9 +175,10 @@ pub fn key_bytes(key: &Secret<String>) -> Option<Vec<u8>> {
 fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Invalid> {
     match fields.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => {
-            Err(Invalid::new(name.clone(), format!("is unknown here; known are {}", known.join(", "))))
-        }
+        Some(name) => Err(Invalid::new(
+            name.clone(),
+            format!("is unknown here; known are {}", known.join(", ")),
+        )),
     }
 }
 
@@ -180,7 +189,10 @@ fn parse_email(fields: &Map<String, Value>) -> Result<ParsedChannel, Invalid> {
         .and_then(Value::as_array)
         .ok_or_else(|| Invalid::new("to", "is needed: a list of mail addresses"))?;
     if list.is_empty() || list.len() > MAX_ADDRESSES {
-        return Err(Invalid::new("to", format!("needs 1 to {MAX_ADDRESSES} addresses, not {}", list.len())));
+        return Err(Invalid::new(
+            "to",
+            format!("needs 1 to {MAX_ADDRESSES} addresses, not {}", list.len()),
+        ));
     }
     let mut to: Vec<String> = Vec::new();
     for (at, entry) in list.iter().enumerate() {
@@ -191,7 +203,10 @@ fn parse_email(fields: &Map<String, Value>) -> Result<ParsedChannel, Invalid> {
             to.push(address);
         }
     }
-    Ok(ParsedChannel { config: ChannelConfig::Email(EmailConfig { to }), secrets: ChannelSecrets::default() })
+    Ok(ParsedChannel {
+        config: ChannelConfig::Email(EmailConfig { to }),
+        secrets: ChannelSecrets::default(),
+    })
 }
 
 /// One bare mail address (`ops@example.com`), trimmed.
@@ -203,7 +218,10 @@ pub(super) fn parse_address(field: &str, text: &str) -> Result<String, Invalid> 
     Ok(address.to_string())
 }
 
-fn parse_webhook(fields: &Map<String, Value>, kept: &ChannelSecrets) -> Result<ParsedChannel, Invalid> {
+fn parse_webhook(
+    fields: &Map<String, Value>,
+    kept: &ChannelSecrets,
+) -> Result<ParsedChannel, Invalid> {
     only(fields, &["url", "headers", "secret"])?;
     let url = parse_url(fields.get("url"))?;
     let headers = match fields.get("headers") {
@@ -226,7 +244,10 @@ fn parse_webhook(fields: &Map<String, Value>, kept: &ChannelSecrets) -> Result<P
         Some(_) => return Err(Invalid::new("secret", "must be text")),
     };
     Ok(ParsedChannel {
-        config: ChannelConfig::Webhook(WebhookConfig { url, headers: headers.keys().cloned().collect() }),
+        config: ChannelConfig::Webhook(WebhookConfig {
+            url,
+            headers: headers.keys().cloned().collect(),
+        }),
         secrets: ChannelSecrets { key, headers },
     })
 }
@@ -242,10 +263,16 @@ fn parse_url(value: Option<&Value>) -> Result<url::Url, Invalid> {
     let url: url::Url =
         text.parse().map_err(|e| Invalid::new("url", format!("{text:?} is not a URL: {e}")))?;
     if !matches!(url.scheme(), "https" | "http") {
-        return Err(Invalid::new("url", format!("must begin with https:// or http://, not {}:", url.scheme())));
+        return Err(Invalid::new(
+            "url",
+            format!("must begin with https:// or http://, not {}:", url.scheme()),
+        ));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Invalid::new("url", "must not hold a user or password; put them into a header"));
+        return Err(Invalid::new(
+            "url",
+            "must not hold a user or password; put them into a header",
+        ));
     }
     if url.fragment().is_some() {
         return Err(Invalid::new("url", "must not have a #fragment, which is never sent"));
@@ -258,7 +285,10 @@ fn parse_headers(
     kept: &ChannelSecrets,
 ) -> Result<BTreeMap<String, Secret<String>>, Invalid> {
     if headers.len() > MAX_HEADERS {
-        return Err(Invalid::new("headers", format!("holds {}, at most {MAX_HEADERS} are allowed", headers.len())));
+        return Err(Invalid::new(
+            "headers",
+            format!("holds {}, at most {MAX_HEADERS} are allowed", headers.len()),
+        ));
     }
     let mut parsed = BTreeMap::new();
     for (name, value) in headers {
@@ -271,16 +301,23 @@ fn parse_headers(
         }
         let value = match value {
             Value::String(text) if text.len() > MAX_HEADER_VALUE => {
-                return Err(Invalid::new(&field, format!("is longer than {MAX_HEADER_VALUE} characters")));
+                return Err(Invalid::new(
+                    &field,
+                    format!("is longer than {MAX_HEADER_VALUE} characters"),
+                ));
             }
-            Value::String(text) if http::HeaderValue::from_str(text).is_ok() => Secret::from(text.as_str()),
+            Value::String(text) if http::HeaderValue::from_str(text).is_ok() => {
+                Secret::from(text.as_str())
+            }
             Value::String(_) => {
                 return Err(Invalid::new(&field, "holds a character that a header cannot carry"));
             }
             Value::Null => kept.headers.get(known).cloned().ok_or_else(|| {
                 Invalid::new(&field, "has no value yet; null keeps a stored value")
             })?,
-            _ => return Err(Invalid::new(&field, "must be text, or null to keep the stored value")),
+            _ => {
+                return Err(Invalid::new(&field, "must be text, or null to keep the stored value"));
+            }
         };
         if parsed.insert(known.to_owned(), value).is_some() {
             return Err(Invalid::new(&field, "stands there twice"));
@@ -306,8 +343,11 @@ mod tests {
 
     #[test]
     fn email_takes_addresses_once_each() {
-        let parsed =
-            parse(ChannelKind::Email, json!({"to": [" ops@example.com", "OPS@example.com", "b+c@d.example"]})).unwrap();
+        let parsed = parse(
+            ChannelKind::Email,
+            json!({"to": [" ops@example.com", "OPS@example.com", "b+c@d.example"]}),
+        )
+        .unwrap();
         assert_eq!(parsed.config.to_json(), json!({"to": ["ops@example.com", "b+c@d.example"]}));
         assert!(parsed.secrets.is_empty());
         assert_eq!(parsed.config.destination(), "ops@example.com, b+c@d.example");
@@ -320,8 +360,18 @@ mod tests {
         refused(Email, json!({}), "config.to", "is needed");
         refused(Email, json!({"to": []}), "config.to", "1 to 50");
         refused(Email, json!({"to": vec!["a@b.example"; 51]}), "config.to", "51");
-        refused(Email, json!({"to": ["a@b.example", "nobody"]}), "config.to[1]", "not a mail address");
-        refused(Email, json!({"to": ["a@b.example\r\nBcc: x@y.example"]}), "config.to[0]", "not a mail address");
+        refused(
+            Email,
+            json!({"to": ["a@b.example", "nobody"]}),
+            "config.to[1]",
+            "not a mail address",
+        );
+        refused(
+            Email,
+            json!({"to": ["a@b.example\r\nBcc: x@y.example"]}),
+            "config.to[0]",
+            "not a mail address",
+        );
         refused(Email, json!({"to": [5]}), "config.to[0]", "text");
         refused(Email, json!({"to": ["a@b.example"], "cc": []}), "config.cc", "known are to");
     }
@@ -337,7 +387,10 @@ mod tests {
         assert_eq!(key_bytes(&key).unwrap(), [7; 32]);
         assert_eq!(parsed.ensure_key([8; 32]), None, "a key that is there stays");
         let shown = parsed.config.to_json();
-        assert_eq!(shown, json!({"url": "https://hooks.example/in?token=t", "headers": {"x-team": null}}));
+        assert_eq!(
+            shown,
+            json!({"url": "https://hooks.example/in?token=t", "headers": {"x-team": null}})
+        );
         assert_eq!(parsed.config.destination(), "https://hooks.example/in");
 
         let kept = ChannelSecrets::from_text(&parsed.secrets.to_text()).unwrap();
@@ -356,11 +409,21 @@ mod tests {
         refused(Webhook, json!({"url": "ftp://a.example/"}), "config.url", "https://");
         refused(Webhook, json!({"url": "https://u:p@a.example/"}), "config.url", "header");
         refused(Webhook, json!({"url": "https://a.example/#x"}), "config.url", "#fragment");
-        refused(Webhook, json!({"url": format!("https://a.example/{}", "x".repeat(2_000))}), "config.url", "2000");
+        refused(
+            Webhook,
+            json!({"url": format!("https://a.example/{}", "x".repeat(2_000))}),
+            "config.url",
+            "2000",
+        );
         refused(Webhook, with("method", json!("PUT")), "config.method", "unknown");
         refused(Webhook, with("headers", json!([])), "config.headers", "object");
         refused(Webhook, with("headers", json!({"a b": "x"})), "config.headers.a b", "name");
-        refused(Webhook, with("headers", json!({"Webhook-Id": "x"})), "config.headers.Webhook-Id", "itself");
+        refused(
+            Webhook,
+            with("headers", json!({"Webhook-Id": "x"})),
+            "config.headers.Webhook-Id",
+            "itself",
+        );
         refused(Webhook, with("headers", json!({"x": "a\nb"})), "config.headers.x", "character");
         refused(Webhook, with("headers", json!({"x": 5})), "config.headers.x", "text");
         refused(Webhook, with("headers", json!({"x": null})), "config.headers.x", "no value yet");
