@@ -1,6 +1,9 @@
 //! What each subcommand can be told, by flag or by environment variable. The comments on the fields are
 //! the manual: `--help` prints them.
 
+mod server;
+mod value;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,6 +11,11 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use url::Url;
+
+pub use server::{
+    AdminCommand, AdminLinkConfig, CoordinatorConfig, MigrateConfig, ServerConfig, UpConfig,
+};
+pub use value::{DatabaseUrl, LocationSpec, SecretKey};
 
 /// Probes from this machine for a coordinator. Outbound connections only.
 #[derive(Debug, Clone, clap::Args)]

@@ -10,3 +10,4 @@ pub mod domain;
 pub mod protocol;
 pub mod store;
 pub mod up;
+pub mod process;

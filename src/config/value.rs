@@ -1,0 +1,156 @@
+//! Values that need checking, so that nobody has to check them again.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use sqlx::postgres::PgConnectOptions;
+
+/// A location as `up` simulates it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocationSpec {
+    pub name: String,
+    pub region: String,
+    /// What fails together with others of the same name: a provider, a line.
+    pub domain: String,
+}
+
+impl FromStr for LocationSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let region = parts.next().unwrap_or(name);
+        let domain = parts.next().unwrap_or(name);
+        if parts.next().is_some() {
+            return Err("more than NAME:REGION:DOMAIN".to_owned());
+        }
+        for part in [name, region, domain] {
+            let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if part.is_empty() || part.len() > 40 || !part.chars().all(ok) {
+                return Err(format!("“{part}” is no name: write 1 to 40 letters, digits, - or _"));
+            }
+        }
+        Ok(Self { name: name.to_owned(), region: region.to_owned(), domain: domain.to_owned() })
+    }
+}
+
+/// The key that encrypts secrets at rest: 32 bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretKey([u8; 32]);
+
+impl SecretKey {
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// As `FromStr` reads it: base64.
+    pub fn to_text(&self) -> String {
+        use base64::Engine;
+        base64::engine::general_purpose::STANDARD.encode(self.0)
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        use base64::{Engine, engine::general_purpose};
+        let text = text.trim();
+        let bytes = match hex::decode(text) {
+            Ok(bytes) => bytes,
+            Err(_) => general_purpose::STANDARD
+                .decode(text)
+                .or_else(|_| general_purpose::URL_SAFE_NO_PAD.decode(text))
+                .map_err(|_| "it is neither base64 nor hex; make one: openssl rand -base64 32")?,
+        };
+        let length = bytes.len();
+        let bytes = bytes.try_into().map_err(|_| {
+            format!("it has {length} bytes instead of 32; make one: openssl rand -base64 32")
+        })?;
+        Ok(Self(bytes))
+    }
+}
+
+/// How to reach a database; may hold a password, so it is not printed.
+#[derive(Clone)]
+pub struct DatabaseUrl(PgConnectOptions);
+
+impl DatabaseUrl {
+    pub fn options(&self) -> PgConnectOptions {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let database = self.0.get_database().unwrap_or("?");
+        write!(f, "{}/{database}", self.0.get_host())
+    }
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hint = "write postgres://user:password@host:5432/name";
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err(format!("it is not the URL of a Postgres database; {hint}"));
+        }
+        text.parse().map(Self).map_err(|error| format!("{error}; {hint}"))
+    }
+}
+
+/// A span in seconds, up to an hour.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write a number of seconds, such as 5")?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(span) if span <= Duration::from_secs(3_600) => Ok(span),
+        _ => Err("write 0 to 3600 seconds".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_needs_only_a_name() {
+        let spec: LocationSpec = "eu-sim".parse().unwrap();
+        assert_eq!((&*spec.region, &*spec.domain), ("eu-sim", "eu-sim"));
+        let spec: LocationSpec = "fra:eu:hetzner".parse().unwrap();
+        assert_eq!((&*spec.name, &*spec.region, &*spec.domain), ("fra", "eu", "hetzner"));
+        let spec: LocationSpec = "fra:eu".parse().unwrap();
+        assert_eq!((&*spec.region, &*spec.domain), ("eu", "fra"));
+        for bad in ["", "a:", ":eu", "a:b:c:d", "a b", "ä"] {
+            assert!(bad.parse::<LocationSpec>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_32_bytes_in_hex_or_base64_and_cannot_be_printed() {
+        let key = SecretKey::new([7; 32]);
+        assert_eq!(key.to_text().parse::<SecretKey>().unwrap(), key);
+        assert_eq!("07".repeat(32).parse::<SecretKey>().unwrap(), key);
+        assert_eq!(format!("{key:?}"), "(secret)");
+        let short = "c2hvcnQ=".parse::<SecretKey>().unwrap_err();
+        assert!(short.contains("5 bytes instead of 32"), "{short}");
+        assert!("not a key".parse::<SecretKey>().is_err());
+    }
+
+    #[test]
+    fn a_database_url_does_not_show_its_password() {
+        let url: DatabaseUrl = "postgres://me:hush@db.example/quorate".parse().unwrap();
+        assert_eq!(format!("{url:?}"), "db.example/quorate");
+        assert!("mysql://x".parse::<DatabaseUrl>().is_err());
+    }
+}

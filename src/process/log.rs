@@ -1,0 +1,44 @@
+//! The log: to standard error, so that results on standard output stay clean.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+/// How the log looks and how much it says.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct LogOptions {
+    /// What to log: a level, or levels by module such as `info,quorate::notify=debug`.
+    #[arg(long = "log", env = "QUORATE_LOG", global = true, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// One JSON object per line, for machines.
+    #[arg(long, env = "QUORATE_LOG_JSON", global = true)]
+    pub log_json: bool,
+}
+
+/// Why the log could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(
+        "--log {filter}: {source}. Write a level, or levels by module: info,quorate::notify=debug"
+    )]
+    Filter { filter: String, source: tracing_subscriber::filter::ParseError },
+    #[error("the log is set up already")]
+    Twice,
+}
+
+/// Sets up the log of this process, once. `default` applies without `--log`.
+pub fn init(options: &LogOptions, default: &str) -> Result<(), LogError> {
+    let filter = options.filter.as_deref().unwrap_or(default);
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|source| LogError::Filter { filter: filter.to_owned(), source })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    let set = if options.log_json {
+        log.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init()
+    } else {
+        log.with_target(false).try_init()
+    };
+    set.map_err(|_| LogError::Twice)
+}
