@@ -43,7 +43,7 @@ impl SecretKey {
         Self(bytes)
     }
 
-    pub fn expose(&self) -> &[u8; 32] {
+    pub fn reveal(&self) -> &[u8; 32] {
         &self.0
     }
 
