@@ -7,5 +7,6 @@
 )]
 
 mod database;
+mod layering;
 mod private_postgres;
 mod support;
