@@ -3,11 +3,12 @@
 //! This page is the map; it is completed as modules land.
 
 pub mod agent;
+pub mod api;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod process;
 pub mod protocol;
 pub mod store;
 pub mod up;
-pub mod process;

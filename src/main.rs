@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use quorate::cli::{decide, term::TermOptions};
+use quorate::cli::{decide, openapi, term::TermOptions};
 
 /// Outside-in monitoring that pages only when enough locations agree.
 #[derive(Debug, Parser)]
@@ -18,11 +18,14 @@ struct Quorate {
 #[derive(Debug, Subcommand)]
 enum Command {
     Decide(decide::DecideArgs),
+    /// Prints the description of the HTTP interface (OpenAPI 3.1).
+    Openapi,
 }
 
 fn main() -> ExitCode {
     let quorate = Quorate::parse();
     match quorate.command {
         Command::Decide(args) => decide::run(&args, quorate.term),
+        Command::Openapi => openapi::run(),
     }
 }

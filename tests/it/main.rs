@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod api_openapi;
 mod database;
 mod layering;
 mod private_postgres;
