@@ -2,10 +2,12 @@
 //! delivery is tried again.
 
 mod config;
+mod mail;
 
 pub use config::{
     ChannelConfig, ChannelSecrets, EmailConfig, ParsedChannel, WebhookConfig, key_bytes,
 };
+pub use mail::{Login, MailServer, MailTls};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -130,6 +130,10 @@ pub struct Notice {
     /// D: counted locations that see it fail.
     pub down: u32,
     pub decided_at: Timestamp,
+    /// Beginning and end in one, because the end came before the beginning could be delivered. False
+    /// as written by who decides; the outbox sets it.
+    #[serde(default)]
+    pub collapsed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -69,18 +69,44 @@ const OWN_HEADERS: [&str; 11] = [
 ];
 
 impl ChannelConfig {
-    /// Reads a configuration as people write it, or as it was stored. `kept` are the secrets there are
-    /// already; nulls take theirs. Field names in refusals start at `config`.
+    /// Reads a configuration as people write it. `kept` is what the channel had before: nulls take the
+    /// secrets from there, header values only as long as the URL stays on the same host, so that
+    /// nobody can have a stored secret sent to a place of their own. Field names in refusals start at
+    /// `config`.
     pub fn parse(
         kind: ChannelKind,
         config: &Value,
-        kept: &ChannelSecrets,
+        kept: Option<&ParsedChannel>,
     ) -> Result<ParsedChannel, Invalid> {
         let fields =
             config.as_object().ok_or_else(|| Invalid::new("config", "must be an object"))?;
         match kind {
             ChannelKind::Email => parse_email(fields),
-            ChannelKind::Webhook => parse_webhook(fields, kept),
+            ChannelKind::Webhook => parse_webhook(fields, |url| match kept {
+                Some(ParsedChannel { config: ChannelConfig::Webhook(before), secrets }) => {
+                    let mut secrets = secrets.clone();
+                    if before.url.origin() != url.origin() {
+                        secrets.headers.clear();
+                    }
+                    secrets
+                }
+                _ => ChannelSecrets::default(),
+            }),
+        }
+        .map_err(|invalid| invalid.under("config"))
+    }
+
+    /// Reads a configuration back from where it was stored, with its opened secrets.
+    pub fn stored(
+        kind: ChannelKind,
+        config: &Value,
+        secrets: &ChannelSecrets,
+    ) -> Result<ParsedChannel, Invalid> {
+        let fields =
+            config.as_object().ok_or_else(|| Invalid::new("config", "must be an object"))?;
+        match kind {
+            ChannelKind::Email => parse_email(fields),
+            ChannelKind::Webhook => parse_webhook(fields, |_| secrets.clone()),
         }
         .map_err(|invalid| invalid.under("config"))
     }
@@ -172,7 +198,7 @@ pub fn key_bytes(key: &Secret<String>) -> Option<Vec<u8>> {
     (24..=64).contains(&bytes.len()).then_some(bytes)
 }
 
-fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Invalid> {
+pub(super) fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Invalid> {
     match fields.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => Err(Invalid::new(
@@ -220,13 +246,14 @@ pub(super) fn parse_address(field: &str, text: &str) -> Result<String, Invalid> 
 
 fn parse_webhook(
     fields: &Map<String, Value>,
-    kept: &ChannelSecrets,
+    kept: impl FnOnce(&url::Url) -> ChannelSecrets,
 ) -> Result<ParsedChannel, Invalid> {
     only(fields, &["url", "headers", "secret"])?;
     let url = parse_url(fields.get("url"))?;
+    let kept = kept(&url);
     let headers = match fields.get("headers") {
         None | Some(Value::Null) => BTreeMap::new(),
-        Some(Value::Object(headers)) => parse_headers(headers, kept)?,
+        Some(Value::Object(headers)) => parse_headers(headers, &kept)?,
         Some(_) => return Err(Invalid::new("headers", "must be an object of names and values")),
     };
     let key = match fields.get("secret") {
@@ -313,7 +340,7 @@ fn parse_headers(
                 return Err(Invalid::new(&field, "holds a character that a header cannot carry"));
             }
             Value::Null => kept.headers.get(known).cloned().ok_or_else(|| {
-                Invalid::new(&field, "has no value yet; null keeps a stored value")
+                Invalid::new(&field, "has no value: null keeps a stored one, but there is none, or the URL went to another host; enter it again")
             })?,
             _ => {
                 return Err(Invalid::new(&field, "must be text, or null to keep the stored value"));
@@ -331,7 +358,7 @@ mod tests {
     use super::*;
 
     fn parse(kind: ChannelKind, config: Value) -> Result<ParsedChannel, Invalid> {
-        ChannelConfig::parse(kind, &config, &ChannelSecrets::default())
+        ChannelConfig::parse(kind, &config, None)
     }
 
     #[track_caller]
@@ -395,9 +422,31 @@ mod tests {
 
         let kept = ChannelSecrets::from_text(&parsed.secrets.to_text()).unwrap();
         assert_eq!(kept, parsed.secrets);
-        let again = ChannelConfig::parse(ChannelKind::Webhook, &shown, &kept).unwrap();
+        let again = ChannelConfig::stored(ChannelKind::Webhook, &shown, &kept).unwrap();
         assert_eq!(again, parsed);
+        assert_eq!(
+            ChannelConfig::parse(ChannelKind::Webhook, &shown, Some(&parsed)).unwrap(),
+            parsed
+        );
         assert!(!format!("{again:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_stored_header_value_does_not_follow_the_url_to_another_host() {
+        let with = |url: &str, value: Value| json!({"url": url, "headers": {"x": value}});
+        let mut before =
+            parse(ChannelKind::Webhook, with("https://a.example/1", json!("s3cret"))).unwrap();
+        before.ensure_key([7; 32]);
+        let edit = |config| ChannelConfig::parse(ChannelKind::Webhook, &config, Some(&before));
+        assert_eq!(edit(with("https://a.example/2", Value::Null)).unwrap().secrets, before.secrets);
+        for elsewhere in ["https://b.example/1", "http://a.example/1", "https://a.example:444/1"] {
+            let invalid = edit(with(elsewhere, Value::Null)).unwrap_err();
+            assert_eq!(invalid.field, "config.headers.x");
+            assert_eq!(
+                edit(with(elsewhere, json!("new"))).unwrap().secrets.key,
+                before.secrets.key
+            );
+        }
     }
 
     #[test]
@@ -426,7 +475,7 @@ mod tests {
         );
         refused(Webhook, with("headers", json!({"x": "a\nb"})), "config.headers.x", "character");
         refused(Webhook, with("headers", json!({"x": 5})), "config.headers.x", "text");
-        refused(Webhook, with("headers", json!({"x": null})), "config.headers.x", "no value yet");
+        refused(Webhook, with("headers", json!({"x": null})), "config.headers.x", "has no value");
         refused(Webhook, with("headers", json!({"X": "1", "x": "2"})), "config.headers.x", "twice");
         refused(Webhook, with("secret", json!("whsec_!")), "config.secret", "base64");
         refused(Webhook, with("secret", json!("whsec_c2hvcnQ=")), "config.secret", "24 to 64");
