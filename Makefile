@@ -1,0 +1,68 @@
+# run    everything on this machine; the first time it installs and builds what is missing
+# test   all checks
+# bench  the benchmark harness: ratios, in one run each
+# drill  kills things and looks whether they come back
+# fmt    formats everything
+
+# Compiling needs no database (see scripts/queries), whatever DATABASE_URL says.
+export SQLX_OFFLINE := true
+export CARGO_TERM_PROGRESS_WHEN ?= auto
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Extra arguments: make run ARGS="--listen 127.0.0.1:9000"
+ARGS ?=
+
+.PHONY: run test bench drill fmt queries binary ui rust web browser
+.DEFAULT_GOAL := run
+
+run:
+	scripts/setup run
+	$(MAKE) --no-print-directory binary
+	$(TARGET)/debug/quorate up $(ARGS)
+
+test:
+	scripts/setup test
+	$(MAKE) --no-print-directory ui rust web browser
+
+rust:
+	cargo fmt --check
+	cargo clippy --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --quiet
+	scripts/queries check
+	cargo nextest run
+
+web: web/node_modules/.installed
+	cd web && npm run --silent lint && npm run --silent check && npm test --silent
+	cd web && npx openapi-typescript openapi.json -o node_modules/.schema.d.ts > /dev/null
+	cmp web/node_modules/.schema.d.ts web/src/api/schema.d.ts || (echo 'Run:  cd web && npm run gen' && false)
+
+browser: binary
+	cd web && QUORATE_BIN=$(abspath $(TARGET))/debug/quorate npm run --silent e2e
+
+bench: ui
+	cargo build --release
+	for what in ingest probe decide; do $(TARGET)/release/quorate bench $$what || exit 1; done
+
+drill:
+	scripts/setup test
+	cargo nextest run --profile drill
+
+fmt: web/node_modules/.installed
+	cargo fmt
+	cd web && npm run --silent fmt
+
+# After a change to a statement or to the schema.
+queries:
+	scripts/queries update
+
+binary: ui
+	cargo build
+
+ui: web/dist/index.html
+
+web/dist/index.html: web/node_modules/.installed web/index.html web/vite.config.ts $(shell find web/src web/public -type f 2> /dev/null)
+	cd web && npm run --silent build
+	touch $@
+
+web/node_modules/.installed: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@
