@@ -7,6 +7,7 @@ pub mod check;
 pub mod decision;
 pub mod ids;
 pub mod incident;
+pub mod location;
 pub mod maintenance;
 pub mod monitor;
 pub mod notice;

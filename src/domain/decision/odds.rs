@@ -1,0 +1,1 @@
+//! What a policy costs and gives, in numbers (spec: decision 4).
