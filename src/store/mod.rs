@@ -9,6 +9,7 @@ pub mod live;
 pub mod outbox;
 pub mod reports;
 pub mod seal;
+pub mod settings;
 pub mod rollups;
 pub mod timeline;
 pub mod triage_read;

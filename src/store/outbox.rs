@@ -73,3 +73,298 @@ pub async fn told(
         })
         .collect())
 }
+
+/// A notice under lease, with what is needed to send it.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    pub monitor: MonitorKey,
+    pub notice_no: i64,
+    /// The same on every attempt.
+    pub notice: Uuid,
+    pub incident: Uuid,
+    pub channel: Uuid,
+    pub kind: String,
+    pub payload: serde_json::Value,
+    pub created_at: Timestamp,
+    /// This attempt's number, from 1.
+    pub attempts: i32,
+    /// An earlier attempt ended without a word: its process died, and nobody knows what arrived.
+    pub uncertain: bool,
+    /// The lease's own id: only with it can the attempt be settled.
+    pub owner: Uuid,
+}
+
+/// Takes the next notice that is due: first attempts before repeats, oldest first. Passed over are
+/// rows with an earlier unsettled row of the same incident and channel, rows that somebody else is
+/// claiming or sending, and channels with `per_channel` sendings already under way (a slow receiver
+/// must not take all workers). The caller commits before it sends.
+pub async fn claim(
+    conn: &mut PgConnection,
+    now: Timestamp,
+    lease_until: Timestamp,
+    owner: Uuid,
+    per_channel: i64,
+) -> sqlx::Result<Option<Claimed>> {
+    sqlx::query!(
+        r#"with busy as (
+               select channel_id from notice where lease_until > $1
+               group by channel_id having count(*) >= $4
+           ), next as (
+               select n.monitor_id, n.notice_no, n.lease_owner from notice n
+               where n.settled_at is null and n.due_at <= $1
+                 and (n.lease_until is null or n.lease_until <= $1)
+                 and n.channel_id not in (select channel_id from busy)
+                 and not exists (
+                     select 1 from notice e
+                     where e.monitor_id = n.monitor_id and e.incident_id = n.incident_id
+                       and e.channel_id = n.channel_id and e.notice_no < n.notice_no
+                       and e.settled_at is null)
+               order by n.attempts > 0, n.due_at, n.notice_no
+               limit 1
+               for update of n skip locked
+           )
+           update notice n
+           set lease_until = $2, lease_owner = $3, attempts = n.attempts + 1, attempted_at = $1
+           from next where n.monitor_id = next.monitor_id and n.notice_no = next.notice_no
+           returning n.monitor_id, n.notice_no, n.notice_id, n.incident_id, n.channel_id, n.kind, n.payload,
+                     n.created_at, n.attempts, next.lease_owner is not null as "uncertain!""#,
+        now.to_sqlx(),
+        lease_until.to_sqlx(),
+        owner,
+        per_channel,
+    )
+    .map(|row| Claimed {
+        monitor: MonitorKey(row.monitor_id),
+        notice_no: row.notice_no,
+        notice: row.notice_id,
+        incident: row.incident_id,
+        channel: row.channel_id,
+        kind: row.kind,
+        payload: row.payload,
+        created_at: row.created_at.to_jiff(),
+        attempts: row.attempts,
+        uncertain: row.uncertain,
+        owner,
+    })
+    .fetch_optional(conn)
+    .await
+}
+
+/// What waits behind a claimed notice for the same incident and channel, in order: number and kind.
+pub async fn waiting_behind(
+    conn: &mut PgConnection,
+    claimed: &Claimed,
+) -> sqlx::Result<Vec<(i64, String)>> {
+    let rows = sqlx::query!(
+        "select notice_no, kind from notice
+         where monitor_id = $1 and incident_id = $2 and channel_id = $3 and notice_no > $4 and settled_at is null
+         order by notice_no",
+        claimed.monitor.0,
+        claimed.incident,
+        claimed.channel,
+        claimed.notice_no,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.notice_no, row.kind)).collect())
+}
+
+/// Settles unsent rows of the claimed one's incident and channel, from it up to `through`, as
+/// `collapsed` or `dropped`. Belongs into the claim's transaction, where nobody else can have them.
+pub async fn settle_unsent(
+    conn: &mut PgConnection,
+    claimed: &Claimed,
+    through: i64,
+    outcome: &str,
+    answer: &str,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update notice set settled_at = $6, outcome = $7, answer = $8, lease_until = null, lease_owner = null
+         where monitor_id = $1 and incident_id = $2 and channel_id = $3 and notice_no between $4 and $5
+           and settled_at is null",
+        claimed.monitor.0,
+        claimed.incident,
+        claimed.channel,
+        claimed.notice_no,
+        through,
+        now.to_sqlx(),
+        outcome,
+        answer,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Claims the end that stands for the whole incident, in the claim's transaction, and marks its
+/// payload as collapsed.
+pub async fn claim_end(
+    conn: &mut PgConnection,
+    from: &Claimed,
+    notice_no: i64,
+    now: Timestamp,
+    lease_until: Timestamp,
+) -> sqlx::Result<Claimed> {
+    sqlx::query!(
+        r#"update notice
+           set lease_until = $3, lease_owner = $4, attempts = attempts + 1, attempted_at = $5,
+               payload = payload || '{"collapsed":true}'
+           where monitor_id = $1 and notice_no = $2
+           returning notice_id, kind, payload, created_at, attempts"#,
+        from.monitor.0,
+        notice_no,
+        lease_until.to_sqlx(),
+        from.owner,
+        now.to_sqlx(),
+    )
+    .map(|row| Claimed {
+        notice_no,
+        notice: row.notice_id,
+        kind: row.kind,
+        payload: row.payload,
+        created_at: row.created_at.to_jiff(),
+        attempts: row.attempts,
+        uncertain: false,
+        ..from.clone()
+    })
+    .fetch_one(conn)
+    .await
+}
+
+/// Ends a claimed notice: `delivered`, `failed` or `dropped`. False when the lease is not ours any more:
+/// somebody else took it over, and what they find out counts.
+pub async fn settle(
+    conn: &mut PgConnection,
+    claimed: &Claimed,
+    outcome: &str,
+    answer: &str,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update notice set settled_at = $4, outcome = $5, answer = $6, lease_until = null, lease_owner = null
+         where monitor_id = $1 and notice_no = $2 and lease_owner = $3 and settled_at is null",
+        claimed.monitor.0,
+        claimed.notice_no,
+        claimed.owner,
+        now.to_sqlx(),
+        outcome,
+        answer,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Gives a claimed notice back for another attempt at `due_at`. False as with [`settle`].
+pub async fn reschedule(
+    conn: &mut PgConnection,
+    claimed: &Claimed,
+    due_at: Timestamp,
+    answer: &str,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update notice set due_at = $4, answer = $5, lease_until = null, lease_owner = null
+         where monitor_id = $1 and notice_no = $2 and lease_owner = $3 and settled_at is null",
+        claimed.monitor.0,
+        claimed.notice_no,
+        claimed.owner,
+        due_at.to_sqlx(),
+        answer,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Settles everything a channel was still to be sent, because it was switched off or deleted. What is
+/// being sent at this moment is left to its sender.
+pub async fn drop_unsent(
+    conn: &mut PgConnection,
+    channel: Uuid,
+    reason: &str,
+    now: Timestamp,
+) -> sqlx::Result<u64> {
+    let done = sqlx::query!(
+        "update notice set settled_at = $3, outcome = 'dropped', answer = $2, lease_owner = null, lease_until = null
+         where channel_id = $1 and settled_at is null and (lease_until is null or lease_until <= $3)",
+        channel,
+        reason,
+        now.to_sqlx(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// What became of a notice, for the incident's page.
+#[derive(Debug, Clone)]
+pub struct NoticeRow {
+    pub notice: Uuid,
+    pub channel: Uuid,
+    pub channel_name: String,
+    pub channel_kind: String,
+    pub kind: String,
+    pub severity: String,
+    pub created_at: Timestamp,
+    pub attempts: i32,
+    pub attempted_at: Option<Timestamp>,
+    /// When it is tried next; none once it is settled.
+    pub due_at: Option<Timestamp>,
+    pub settled_at: Option<Timestamp>,
+    /// `delivered failed collapsed dropped`; none while it is still being tried.
+    pub outcome: Option<String>,
+    pub answer: Option<String>,
+}
+
+/// An incident's notices in the order they were queued.
+pub async fn of_incident(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<Vec<NoticeRow>> {
+    sqlx::query!(
+        "select n.notice_id, n.channel_id, c.name, c.kind as channel_kind, n.kind, n.severity, n.created_at,
+                n.attempts, n.attempted_at, n.due_at, n.settled_at, n.outcome, n.answer
+         from notice n join channel c using (channel_id)
+         where n.monitor_id = $1 and n.incident_id = $2 order by n.notice_no",
+        monitor.0,
+        incident
+    )
+    .map(|row| NoticeRow {
+        notice: row.notice_id,
+        channel: row.channel_id,
+        channel_name: row.name,
+        channel_kind: row.channel_kind,
+        kind: row.kind,
+        severity: row.severity,
+        created_at: row.created_at.to_jiff(),
+        attempts: row.attempts,
+        attempted_at: row.attempted_at.map(|t| t.to_jiff()),
+        due_at: row.settled_at.is_none().then(|| row.due_at.to_jiff()),
+        settled_at: row.settled_at.map(|t| t.to_jiff()),
+        outcome: row.outcome,
+        answer: row.answer,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// How far delivery is behind, for metrics, the health page and the dead-man ping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    pub unsettled: i64,
+    /// The oldest notice that is due and was never attempted.
+    pub oldest_untried: Option<Timestamp>,
+}
+
+pub async fn backlog(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Backlog> {
+    let row = sqlx::query!(
+        r#"select count(*) as "unsettled!", min(due_at) filter (where attempts = 0 and due_at <= $1) as oldest
+           from notice where settled_at is null"#,
+        now.to_sqlx()
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(Backlog { unsettled: row.unsettled, oldest_untried: row.oldest.map(|t| t.to_jiff()) })
+}

@@ -34,6 +34,7 @@ pub enum MailTls {
     /// Begins in clear and must switch to TLS before anything else is said (port 587).
     Starttls,
     /// TLS from the first byte (port 465).
+    #[serde(rename = "tls")]
     Implicit,
     /// In clear: only for a relay on the same machine or wire, and without a login.
     None,
@@ -43,7 +44,7 @@ impl MailTls {
     pub fn word(self) -> &'static str {
         match self {
             MailTls::Starttls => "starttls",
-            MailTls::Implicit => "implicit",
+            MailTls::Implicit => "tls",
             MailTls::None => "none",
         }
     }
@@ -62,18 +63,18 @@ impl MailTls {
 }
 
 impl MailServer {
-    /// Reads `{"host","port","tls","user","password","from","ca_pem"}`. A password of null is the one
+    /// Reads `{"host","port","security","username","password","from","ca_pem"}`. A password of null is the one
     /// that `kept` has, as long as host and user stay the same.
     pub fn parse(value: &Value, kept: Option<&MailServer>) -> Result<Self, Invalid> {
         let fields = value.as_object().ok_or_else(|| Invalid::new("", "must be an object"))?;
-        only(fields, &["host", "port", "tls", "user", "password", "from", "ca_pem"])?;
+        only(fields, &["host", "port", "security", "username", "password", "from", "ca_pem"])?;
         let host = parse_host(text(fields, "host")?.unwrap_or_default())?;
-        let tls = match text(fields, "tls")? {
+        let tls = match text(fields, "security")? {
             None => MailTls::Starttls,
             Some(word) => MailTls::from_word(word).ok_or_else(|| {
                 Invalid::new(
-                    "tls",
-                    format!("{word:?} is unknown; known are starttls, implicit, none"),
+                    "security",
+                    format!("{word:?} is unknown; known are starttls, tls, none"),
                 )
             })?,
         };
@@ -85,7 +86,7 @@ impl MailServer {
                 .filter(|port| *port > 0)
                 .ok_or_else(|| Invalid::new("port", "must be a number from 1 to 65535"))?,
         };
-        let user = text(fields, "user")?.map(str::to_owned);
+        let user = text(fields, "username")?.map(str::to_owned);
         let password = text(fields, "password")?.map(Secret::from);
         let kept = kept
             .filter(|kept| kept.host == host)
@@ -119,7 +120,7 @@ impl MailServer {
                 ("from", value) => from = Some(value.to_owned()),
                 ("tls", word) => {
                     tls = MailTls::from_word(word).ok_or_else(|| {
-                        wrong(format!("tls={word} is unknown; known are starttls, implicit, none"))
+                        wrong(format!("tls={word} is unknown; known are starttls, tls, none"))
                     })?;
                 }
                 (name, _) => {
@@ -148,8 +149,8 @@ impl MailServer {
         json!({
             "host": self.host,
             "port": self.port,
-            "tls": self.tls.word(),
-            "user": self.login.as_ref().map(|login| &login.user),
+            "security": self.tls.word(),
+            "username": self.login.as_ref().map(|login| &login.user),
             "from": self.from,
             "ca_pem": self.ca_pem,
         })
@@ -168,8 +169,8 @@ impl MailServer {
     fn checked(mut self, from: Option<String>) -> Result<Self, Invalid> {
         if self.tls == MailTls::None && self.login.is_some() {
             return Err(Invalid::new(
-                "tls",
-                "none would send the password in clear; use starttls or implicit, or leave the login out",
+                "security",
+                "none would send the password in clear; use starttls or tls, or leave the login out",
             ));
         }
         let user = self.login.as_ref().map(|login| login.user.clone());
@@ -214,7 +215,7 @@ fn login(
             "password",
             "is needed with a user; it is not kept when host or user change",
         )),
-        (None, Some(_)) => Err(Invalid::new("user", "is needed with a password")),
+        (None, Some(_)) => Err(Invalid::new("username", "is needed with a password")),
     }
 }
 
@@ -262,9 +263,10 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_their_defaults_and_round_trip_without_the_password() {
-        let server =
-            parse(json!({"host": "smtp.example.com", "user": "a@example.com", "password": "p"}))
-                .unwrap();
+        let server = parse(
+            json!({"host": "smtp.example.com", "username": "a@example.com", "password": "p"}),
+        )
+        .unwrap();
         assert_eq!(
             (server.port, server.tls, server.from.as_str()),
             (587, MailTls::Starttls, "a@example.com")
@@ -273,21 +275,24 @@ mod tests {
         assert!(!shown.to_string().contains("\"p\""), "{shown}");
         assert_eq!(MailServer::parse(&shown, Some(&server)).unwrap(), server);
         let implicit =
-            parse(json!({"host": "::1", "tls": "implicit", "from": "Quorate <q@example.com>"}))
+            parse(json!({"host": "::1", "security": "tls", "from": "Quorate <q@example.com>"}))
                 .unwrap();
         assert_eq!((implicit.port, implicit.address().as_str()), (465, "[::1]:465"));
         assert_eq!(
-            parse(json!({"host": "relay", "tls": "none", "from": "q@example.com"})).unwrap().port,
+            parse(json!({"host": "relay", "security": "none", "from": "q@example.com"}))
+                .unwrap()
+                .port,
             25
         );
     }
 
     #[test]
     fn a_kept_password_does_not_follow_to_another_host_or_user() {
-        let server =
-            parse(json!({"host": "smtp.example.com", "user": "a@example.com", "password": "p"}))
-                .unwrap();
-        for (name, value) in [("host", "evil.example"), ("user", "b@example.com")] {
+        let server = parse(
+            json!({"host": "smtp.example.com", "username": "a@example.com", "password": "p"}),
+        )
+        .unwrap();
+        for (name, value) in [("host", "evil.example"), ("username", "b@example.com")] {
             let mut shown = server.to_json();
             shown[name] = json!(value);
             assert_eq!(MailServer::parse(&shown, Some(&server)).unwrap_err().field, "password");
@@ -296,16 +301,16 @@ mod tests {
 
     #[test]
     fn refusals_name_the_field() {
-        let good = json!({"host": "smtp.example.com", "user": "u", "password": "p", "from": "q@example.com"});
+        let good = json!({"host": "smtp.example.com", "username": "u", "password": "p", "from": "q@example.com"});
         assert!(parse(good.clone()).is_ok());
         for (name, value, says) in [
             ("host", json!(""), "needed"),
             ("host", json!("a b"), "host name"),
             ("port", json!(0), "65535"),
             ("port", json!("587"), "number"),
-            ("tls", json!("ssl"), "starttls"),
-            ("tls", json!("none"), "in clear"),
-            ("user", json!(null), "password"),
+            ("security", json!("ssl"), "starttls"),
+            ("security", json!("none"), "in clear"),
+            ("username", json!(null), "password"),
             ("password", json!(null), "user"),
             ("from", json!("nobody"), "sender"),
             ("from", json!("q@example.com\r\nBcc: x@y.example"), "sender"),
