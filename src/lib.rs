@@ -8,6 +8,8 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod net;
+pub mod probe;
 pub mod process;
 pub mod protocol;
 pub mod store;

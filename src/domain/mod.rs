@@ -4,7 +4,9 @@ pub mod address;
 pub mod assertion;
 pub mod channel;
 pub mod check;
+pub mod decimal;
 pub mod decision;
+pub mod fields;
 pub mod ids;
 pub mod incident;
 pub mod location;
@@ -12,8 +14,9 @@ pub mod maintenance;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
-pub mod secret;
+pub mod redactor;
 pub mod rollup;
+pub mod secret;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this
 /// resolution; reports keep microseconds.
@@ -35,7 +38,7 @@ impl Invalid {
     /// The same refusal seen from one level further out: `value` under `assertions[1]` becomes
     /// `assertions[1].value`.
     pub fn under(mut self, parent: &str) -> Self {
-        let glue = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        let glue = if parent.is_empty() || self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
         self.field = format!("{parent}{glue}{}", self.field);
         self
     }

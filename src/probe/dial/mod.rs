@@ -1,0 +1,170 @@
+//! From a name to a connection: lookup, race, TCP, TLS; each phase timed.
+
+mod certificate;
+mod race;
+mod tls;
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::trace::{Failure, Stage, Trace};
+use super::{Context, Inner};
+use crate::domain::address::Host;
+use crate::domain::check::IpFamily;
+use crate::domain::observation::Class;
+use crate::net::{Family, LookupError};
+
+pub(super) use tls::{Offer, TlsSettings};
+
+/// How long the second family may take once the first has answered (RFC 8305, "Resolution Delay").
+const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+
+type Pending = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, LookupError>> + Send>>;
+
+/// Addresses to try, and a lookup that has not answered yet.
+struct Candidates {
+    ready: Vec<IpAddr>,
+    late: Option<Pending>,
+}
+
+/// Where to connect to.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) host: Host,
+    pub(super) port: u16,
+    pub(super) family: IpFamily,
+}
+
+/// Looks the host up and connects to one of its addresses.
+pub(super) async fn connect(target: &Target, ctx: &Context, deadline: Instant, trace: &mut Trace) -> Result<TcpStream, Failure> {
+    let candidates = match &target.host {
+        // An address is used as it is: there is nothing to look up.
+        Host::Ip(ip) => Candidates { ready: vec![*ip], late: None },
+        Host::Name(name) => {
+            trace.enter(Stage::Resolve);
+            let found = resolve(name, target.family, ctx, deadline, trace).await;
+            trace.leave();
+            found?
+        }
+    };
+    trace.resolved = candidates.ready.clone();
+    trace.enter(Stage::Connect);
+    let (stream, address) = race::run(candidates, target.port, &ctx.0.guard, trace).await?;
+    trace.leave();
+    trace.address = Some(address.ip());
+    Ok(stream)
+}
+
+/// The lookup, with the control name asked in time to know whose fault a failure is.
+async fn resolve(name: &str, family: IpFamily, ctx: &Context, deadline: Instant, trace: &mut Trace) -> Result<Candidates, Failure> {
+    let lookup = both_families(name, family, &ctx.0);
+    if ctx.0.control_names.is_empty() {
+        return lookup.await.map_err(|error| dns_failure(name, &error));
+    }
+    let patience = deadline.saturating_duration_since(Instant::now()) / 3;
+    let control = async {
+        tokio::time::sleep(patience).await;
+        control_resolves(&ctx.0).await
+    };
+    tokio::pin!(lookup, control);
+    let found = tokio::select! {
+        found = &mut lookup => found,
+        known = &mut control => {
+            trace.control = Some(known);
+            lookup.await
+        }
+    };
+    let error = match found {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    let known = match trace.control {
+        Some(known) => known,
+        None => control_resolves(&ctx.0).await,
+    };
+    trace.control = Some(known);
+    if known { Err(dns_failure(name, &error)) } else { Err(resolver_failure(&ctx.0)) }
+}
+
+/// The failure of a lookup that the deadline ended.
+pub(super) fn lookup_timed_out(host: &str, ctx: &Context, trace: &Trace) -> Failure {
+    if !ctx.0.control_names.is_empty() && trace.control != Some(true) {
+        return resolver_failure(&ctx.0);
+    }
+    dns_failure(host, &LookupError::Timeout)
+}
+
+async fn control_resolves(ctx: &Inner) -> bool {
+    let mut asked: futures_util::stream::FuturesUnordered<_> =
+        ctx.control_names.iter().map(|name| ctx.resolver.knows(name)).collect();
+    while let Some(known) = futures_util::StreamExt::next(&mut asked).await {
+        if known {
+            return true;
+        }
+    }
+    false
+}
+
+fn resolver_failure(ctx: &Inner) -> Failure {
+    let names = ctx.control_names.join(", ");
+    Failure::new(Class::AgentResolver, format!("This location cannot resolve any name: {names} did not resolve either."))
+}
+
+fn dns_failure(name: &str, error: &LookupError) -> Failure {
+    match error {
+        LookupError::Nxdomain => Failure::new(Class::DnsNxdomain, format!("The name {name} does not exist.")),
+        LookupError::NoAddress => Failure::new(Class::DnsNoAddress, format!("The name {name} has no address that could be used.")),
+        LookupError::Servfail(code) => {
+            Failure::new(Class::DnsServfail, format!("The name servers answered with an error for {name}: {code}."))
+        }
+        LookupError::Timeout => Failure::new(Class::DnsTimeout, format!("The name {name} did not resolve in time.")),
+        LookupError::Unusable(why) => Failure::new(Class::DnsServfail, format!("The name {name} could not be looked up: {why}.")),
+    }
+}
+
+/// Both families at once. When one has answered, the other gets a little longer; then the race begins,
+/// and a late answer joins it.
+async fn both_families(name: &str, family: IpFamily, ctx: &Inner) -> Result<Candidates, LookupError> {
+    let ask = |family| -> Pending {
+        let (resolver, name) = (ctx.resolver.clone(), name.to_owned());
+        Box::pin(async move { resolver.lookup(&name, family).await })
+    };
+    let one = |found| Candidates { ready: found, late: None };
+    let (mut v4, mut v6) = match family {
+        IpFamily::V4 => return ask(Family::V4).await.map(one),
+        IpFamily::V6 => return ask(Family::V6).await.map(one),
+        IpFamily::Any => (ask(Family::V4), ask(Family::V6)),
+    };
+    let (first, mut other) = tokio::select! {
+        found = &mut v6 => (found, v4),
+        found = &mut v4 => (found, v6),
+    };
+    match first {
+        Err(error) => other.await.map(one).map_err(|second| worse(error, second)),
+        Ok(ready) => match tokio::time::timeout(RESOLUTION_DELAY, &mut other).await {
+            Ok(second) => Ok(one(ready.into_iter().chain(second.unwrap_or_default()).collect())),
+            Err(_) => Ok(Candidates { ready, late: Some(other) }),
+        },
+    }
+}
+
+/// Of two failures the one that says more: an error might hide an address, "no address" cannot.
+fn worse(a: LookupError, b: LookupError) -> LookupError {
+    let rank = |error: &LookupError| match error {
+        LookupError::Nxdomain => 0,
+        LookupError::Servfail(_) => 1,
+        LookupError::Timeout => 2,
+        LookupError::Unusable(_) => 3,
+        LookupError::NoAddress => 4,
+    };
+    if rank(&b) < rank(&a) { b } else { a }
+}
+
+/// A socket address as people write it.
+fn shown(address: SocketAddr) -> String {
+    address.to_string()
+}
