@@ -43,7 +43,8 @@ const aliases: Record<string, Mark> = {
   undecided: "unknown",
   silent: "unknown",
   offline: "unknown",
-  never_seen: "pending",
+  waiting: "pending",
+  online: "up",
   believed: "up",
   distrusted: "quarantined",
   divergent: "quarantined",
@@ -71,8 +72,10 @@ export function wordOf(state: string | null | undefined): string {
       return "Believed";
     case "offline":
       return "Offline";
-    case "never_seen":
-      return "Never seen";
+    case "online":
+      return "Online";
+    case "waiting":
+      return "Waiting";
     case "disabled":
       return "Switched off";
     case "distrusted":

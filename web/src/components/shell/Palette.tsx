@@ -1,0 +1,145 @@
+import { Modal } from "@mantine/core";
+import { useEffect, useId, useState, useSyncExternalStore } from "react";
+import { useNavigate } from "react-router";
+import { api } from "../../api/client";
+import { useRole } from "../../api/session";
+import { keyList } from "../../lib/keys";
+import { places, setUp } from "./nav";
+
+/** Something that can be found or done. */
+export interface Entry {
+  word: string;
+  kind: string;
+  to: string;
+}
+
+let shown: "find" | "keys" | null = null;
+const listeners = new Set<() => void>();
+const show = (what: typeof shown) => {
+  shown = what;
+  for (const tell of listeners) tell();
+};
+export const openPalette = () => show("find");
+export const openKeys = () => show("keys");
+
+/** Ctrl K finds any object or action, `?` lists the keys. Stands once, in the shell. */
+export function Palette() {
+  const what = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => shown,
+  );
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        openPalette();
+      }
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, []);
+  return (
+    <>
+      <Modal opened={what === "find"} onClose={() => show(null)} title="Find or do" size={560}>
+        {what === "find" && <Finder close={() => show(null)} />}
+      </Modal>
+      <Modal opened={what === "keys"} onClose={() => show(null)} title="Keys">
+        <table className="grid dense">
+          <tbody>
+            {keyList.map(([keys, does]) => (
+              <tr key={keys}>
+                <th scope="row">
+                  {keys.split(" ").map((key) => (
+                    <span key={key}>
+                      <kbd>{key}</kbd>{" "}
+                    </span>
+                  ))}
+                </th>
+                <td>{does}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p className="muted small">They can be turned off in the account menu.</p>
+      </Modal>
+    </>
+  );
+}
+
+/** Monitors whose name, group or target has the text in it. */
+function useFound(text: string): Entry[] {
+  const found = api.useQuery("get", "/api/v1/monitors", { params: { query: { q: text, limit: 8 } } }, { enabled: text !== "" });
+  return text === "" ? [] : (found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` }));
+}
+
+function Finder({ close }: { close: () => void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const navigate = useNavigate();
+  const role = useRole();
+  const id = useId();
+  const fixed: Entry[] = [
+    ...(role("editor") ? [{ word: "Add a monitor", kind: "action", to: "/monitors/new" }] : []),
+    ...(role("admin") ? [{ word: "Add a location", kind: "action", to: "/locations?add=1" }] : []),
+    ...(role("editor") ? [{ word: "Add a channel", kind: "action", to: "/alerting?add=email" }] : []),
+    ...[...places, ...setUp]
+      .filter((place) => !place.least || role(place.least))
+      .map((place) => ({ word: place.word, kind: "page", to: place.to })),
+  ];
+  const wanted = text.trim().toLowerCase();
+  const found = useFound(wanted);
+  const hits = [...fixed.filter((entry) => entry.word.toLowerCase().includes(wanted)), ...found].slice(0, 14);
+  const chosen = Math.min(at, hits.length - 1);
+  const go = (entry: Entry | undefined) => {
+    if (!entry) return;
+    close();
+    navigate(entry.to);
+  };
+  return (
+    <div className="stack">
+      <input
+        className="query"
+        style={{ width: "100%" }}
+        // The dialog was opened to type here.
+        data-autofocus
+        role="combobox"
+        aria-label="Find or do"
+        aria-expanded
+        aria-controls={id}
+        aria-activedescendant={hits.length > 0 ? `${id}-${chosen}` : undefined}
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+            event.preventDefault();
+            setAt(Math.max(0, Math.min(hits.length - 1, chosen + (event.key === "ArrowDown" ? 1 : -1))));
+          } else if (event.key === "Enter") go(hits[chosen]);
+        }}
+      />
+      <div id={id} role="listbox" aria-label="Found">
+        {hits.map((entry, i) => (
+          <div
+            key={`${entry.kind}${entry.to}`}
+            id={`${id}-${i}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={i === chosen}
+            className="found"
+            onMouseMove={() => setAt(i)}
+            onClick={() => go(entry)}
+            onKeyDown={() => {}}
+          >
+            {entry.word} <span className="muted small">{entry.kind}</span>
+          </div>
+        ))}
+        {hits.length === 0 && <p className="muted">Nothing is called that.</p>}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { Navigate, Outlet, useLocation } from "react-router";
+import { api, type Schemas } from "../../api/client";
+import { problemOf } from "../../api/problem";
+import { useKeys } from "../../lib/keys";
+import { follow } from "../../lib/live";
+import { count } from "../../lib/format";
+import { rank, worst } from "../../lib/states";
+import { Failed } from "../Status";
+import { StateMark } from "../StateMark";
+import { Announcer } from "./Announcer";
+import { openKeys, Palette } from "./Palette";
+import { BottomBar, type Counts, Rail } from "./Rail";
+import { Renew } from "./Renew";
+import { Self } from "./Self";
+
+/** Everything around a page, for somebody who is signed in. */
+export function Shell() {
+  const session = api.useQuery("get", "/api/v1/session", undefined, { staleTime: 60_000, retry: false });
+  const here = useLocation();
+  if (session.isPending) return null;
+  if (!session.data) {
+    if (problemOf(session.error).status === 401)
+      return <Navigate to="/sign-in" replace state={{ from: here.pathname + here.search }} />;
+    return (
+      <main className="plain-page">
+        <div>
+          <h1>Quorate does not answer</h1>
+          <Failed error={session.error} retry={() => void session.refetch()} />
+        </div>
+      </main>
+    );
+  }
+  return <SignedIn />;
+}
+
+function SignedIn() {
+  const client = useQueryClient();
+  useEffect(() => follow("/api/v1/events", client), [client]);
+  useKeys({ "?": openKeys });
+  const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
+  const counts = overview.data ? countsOf(overview.data) : {};
+  return (
+    <>
+      <a className="button skip" href="#main">
+        To the content
+      </a>
+      <div className="app">
+        <Rail counts={counts} self={<Self />} />
+        <div>
+          <Outlet />
+        </div>
+      </div>
+      <BottomBar counts={counts} />
+      <Palette />
+      <Renew />
+      {overview.data && <Announcer incidents={overview.data.incidents} />}
+    </>
+  );
+}
+
+function countsOf(overview: Schemas["Overview"]): Counts {
+  const open = overview.incidents.filter((i) => !i.suppressed);
+  const state = worst(open.map((i) => i.severity));
+  const silent = overview.locations.filter((l) => l.health === "offline").length;
+  const bad = (["down", "partial", "degraded"] as const).filter((s) => overview.counts[s] > 0);
+  const worstNow = [...bad].sort((a, b) => rank(a) - rank(b))[0];
+  return {
+    "/": worstNow && (
+      <>
+        <StateMark state={worstNow} label={worstNow} />
+        {count(overview.counts[worstNow])}
+      </>
+    ),
+    "/incidents": state && (
+      <>
+        <StateMark state={state} label={`worst: ${state}`} />
+        {count(open.length)}
+      </>
+    ),
+    "/monitors": overview.counts.total > 0 && count(overview.counts.total),
+    "/locations":
+      silent > 0 ? (
+        <>
+          <StateMark state="unknown" label="silent" />
+          {count(silent)}
+        </>
+      ) : (
+        overview.locations.length > 0 && count(overview.locations.length)
+      ),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Role } from "../../api/session";
+
+/** A place in the rail and in the palette. `least` hides it from roles below. */
+export interface Place {
+  to: string;
+  word: string;
+  least?: Role;
+}
+
+export const places: readonly Place[] = [
+  { to: "/", word: "Overview" },
+  { to: "/incidents", word: "Incidents" },
+  { to: "/monitors", word: "Monitors" },
+  { to: "/locations", word: "Locations" },
+];
+
+export const setUp: readonly Place[] = [
+  { to: "/alerting", word: "Alerting" },
+  { to: "/people", word: "People and tokens", least: "admin" },
+  { to: "/settings", word: "Settings" },
+];
+
+export function isHere(to: string, path: string): boolean {
+  return to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
+}

@@ -1,0 +1,107 @@
+import { Menu } from "@mantine/core";
+import type { Schemas } from "../../api/client";
+import { StateWord } from "../../components/StateMark";
+import { count, duration, NONE, offset } from "../../lib/format";
+import { utc } from "../../lib/time";
+import { lastHeard, worstClock } from "./words";
+
+type Location = Schemas["Location"];
+
+export interface LocationActions {
+  enrol: (location: Location) => void;
+  edit: (location: Location) => void;
+  toggle: (location: Location) => void;
+  remove: (location: Location) => void;
+}
+
+const order = { offline: 0, waiting: 1, online: 2, disabled: 3 } as const;
+
+/** Locations with their agents, the silent ones first. */
+export function LocationTable({ locations, now, actions }: { locations: readonly Location[]; now: number; actions: LocationActions | null }) {
+  const sorted = [...locations].sort((a, b) => order[a.health] - order[b.health]);
+  return (
+    <div className="scroll-x">
+      <table className="grid folds">
+        <caption className="hidden-visually">Locations, the silent ones first</caption>
+        <thead>
+          <tr>
+            <th scope="col">Location</th>
+            <th scope="col">Health</th>
+            <th scope="col">Region, network</th>
+            <th scope="col" className="num">
+              Agents
+            </th>
+            <th scope="col" className="num">
+              Heard
+            </th>
+            <th scope="col" className="num">
+              Clock
+            </th>
+            <th scope="col" className="num">
+              Waiting reports
+            </th>
+            <th scope="col" className="num">
+              Monitors
+            </th>
+            {actions && (
+              <th scope="col">
+                <span className="hidden-visually">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((location) => (
+            <Row key={location.id} location={location} now={now} actions={actions} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ location, now, actions }: { location: Location; now: number; actions: LocationActions | null }) {
+  const heard = lastHeard(location);
+  const drift = worstClock(location);
+  const spool = location.agents.reduce((sum, a) => sum + (a.spool ?? 0), 0);
+  const online = location.agents.filter((a) => a.online).length;
+  const silent = location.health === "offline";
+  return (
+    <tr className={silent ? "edged edge-unknown" : undefined}>
+      <th scope="row">
+        {location.name} {location.simulated && <span className="tag">simulated</span>}
+      </th>
+      <td>
+        <StateWord state={location.health} />
+      </td>
+      <td className="second soft">{[...new Set([location.region, location.domain])].filter((v) => v !== location.name).join(", ") || NONE}</td>
+      <td className="num off">
+        {online === location.agents.length ? count(online) : `${count(online)} of ${count(location.agents.length)}`}
+      </td>
+      <td className="num" title={heard === null ? undefined : utc(heard)}>
+        {heard === null ? "never" : duration(now - heard)}
+      </td>
+      <td className={`num off${drift !== null && Math.abs(drift) > 2000 ? " strong" : ""}`}>{offset(drift)}</td>
+      <td className="num off">{spool > 0 ? count(spool) : NONE}</td>
+      <td className="num off">{count(location.monitors)}</td>
+      {actions && (
+        <td className="num end">
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <button type="button" className="button compact" aria-label={`Change ${location.name}`}>
+                …
+              </button>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item onClick={() => actions.enrol(location)}>Enrol an agent</Menu.Item>
+              <Menu.Item onClick={() => actions.edit(location)}>Edit</Menu.Item>
+              <Menu.Item onClick={() => actions.toggle(location)}>{location.enabled ? "Switch off" : "Switch on"}</Menu.Item>
+              <Menu.Divider />
+              <Menu.Item onClick={() => actions.remove(location)}>Delete…</Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+        </td>
+      )}
+    </tr>
+  );
+}

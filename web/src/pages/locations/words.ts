@@ -1,0 +1,44 @@
+import type { Schemas } from "../../api/client";
+import { list, plural } from "../../lib/format";
+import { duration } from "../../lib/format";
+import { epoch } from "../../lib/time";
+
+type Location = Schemas["Location"];
+
+/** The sentence of the locations page: whom not to believe. */
+export function locationsSentence(locations: readonly Location[], now: number): string {
+  const on = locations.filter((l) => l.enabled);
+  if (on.length === 0) return locations.length === 0 ? "No location yet, so nothing can be seen." : "Every location is switched off, so nothing can be seen.";
+  const offline = on.filter((l) => l.health === "offline");
+  const waiting = on.filter((l) => l.health === "waiting");
+  const online = on.filter((l) => l.health === "online");
+  if (offline.length === 1 && offline[0]) {
+    const since = epoch(offline[0].health_since);
+    return `${offline[0].name} is silent${since === null ? "" : ` for ${duration(now - since)}`}; ${plural(online.length, "other")} report.`;
+  }
+  if (offline.length > 1) return `${list(offline.map((l) => l.name))} are silent; ${plural(online.length, "other")} report.`;
+  if (waiting.length > 0) return `${list(waiting.map((l) => l.name))} ${waiting.length === 1 ? "waits" : "wait"} for a first agent; ${plural(online.length, "location")} report.`;
+  const regions = new Set(on.map((l) => l.region)).size;
+  const domains = new Set(on.filter((l) => !l.simulated).map((l) => l.domain)).size;
+  if (domains === 0) return `${on.length === 1 ? "One simulated location reports" : `${plural(on.length, "simulated location")} report`} from this machine's line.`;
+  return `${plural(on.length, "location")} report, in ${plural(regions, "region")} and ${plural(domains, "network")}.`;
+}
+
+/** What the simulated ones are worth. */
+export function simulatedNote(locations: readonly Location[]): string | null {
+  const names = locations.filter((l) => l.simulated && l.enabled).map((l) => l.name);
+  if (names.length === 0) return null;
+  return `${list(names)} ${names.length === 1 ? "is" : "are"} simulated: the answers are real, but they share this machine's line. If that breaks, all of them see everything fail at once.`;
+}
+
+/** When anything was last heard from a location, in seconds, or null. */
+export function lastHeard(location: Location): number | null {
+  const times = location.agents.map((a) => epoch(a.last_seen_at)).filter((t): t is number => t !== null);
+  return times.length > 0 ? Math.max(...times) : null;
+}
+
+/** The clock offset furthest from zero among the agents. */
+export function worstClock(location: Location): number | null {
+  const offsets = location.agents.map((a) => a.clock_offset_ms).filter((o): o is number => o != null);
+  return offsets.sort((a, b) => Math.abs(b) - Math.abs(a))[0] ?? null;
+}
