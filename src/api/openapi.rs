@@ -11,7 +11,7 @@ use utoipa::openapi::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{AppState, error::ErrorBody, request::Json};
+use super::{AppState, error::ErrorBody, incidents::IncidentState, monitors::MonitorSort, request::Json};
 
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_openapi))
@@ -72,6 +72,9 @@ fn add_components(document: &mut OpenApi) {
         ComponentsBuilder::from(components)
             .schemas_from_iter(schemas)
             .schema("ErrorBody", <ErrorBody as utoipa::PartialSchema>::schema())
+            // Used in queries only, where they are referred to but not collected.
+            .schema("IncidentState", <IncidentState as utoipa::PartialSchema>::schema())
+            .schema("MonitorSort", <MonitorSort as utoipa::PartialSchema>::schema())
             .response("Error", error)
             .security_scheme(
                 "token",

@@ -1,17 +1,21 @@
-import { list } from "../lib/format";
-import { duration } from "../lib/format";
+import { duration, list } from "../lib/format";
 import { type Mark, markOf, rank, wordOf } from "../lib/states";
 import { epoch } from "../lib/time";
 import { colour } from "./StateMark";
 
-/** A piece of time in one state. `to` null lasts until now. */
+/** A piece of time in one state. `to` absent lasts until now; `state` absent is a gap. */
 export interface Interval {
   from: string;
-  to: string | null;
-  state: string;
+  to?: string | null;
+  state?: string | null;
   evidence_stale?: boolean;
-  low_confidence?: boolean;
+  /** Low confidence. */
+  low?: boolean;
+  /** Quorate itself did not run: unknown, whatever the state was. */
+  not_running?: boolean;
 }
+
+const shownState = (piece: Interval): string | null => (piece.not_running ? "unknown" : (piece.state ?? null));
 
 /** Height of a state as a share of the strip: severity is height, ignorance is hatching. */
 const heights: Record<Mark, number> = {
@@ -54,15 +58,16 @@ export function layOut(intervals: readonly Interval[], from: number, to: number,
   const cells: (Omit<Run, "x" | "width"> | null)[] = new Array(pixels).fill(null);
   for (const piece of intervals) {
     const start = epoch(piece.from);
-    const end = piece.to === null ? to : epoch(piece.to);
-    if (start === null || end === null || end <= from || start >= to) continue;
+    const end = piece.to == null ? to : epoch(piece.to);
+    const state = shownState(piece);
+    if (state === null || start === null || end === null || end <= from || start >= to) continue;
     const scale = pixels / (to - from);
     const first = Math.max(0, Math.floor((start - from) * scale));
     const last = Math.min(pixels, Math.max(first + 1, Math.ceil((end - from) * scale)));
     for (let i = first; i < last; i++) {
       const there = cells[i];
-      if (there && rank(there.state) <= rank(piece.state)) continue;
-      cells[i] = { state: piece.state, stale: piece.evidence_stale === true, low: piece.low_confidence === true };
+      if (there && rank(there.state) <= rank(state)) continue;
+      cells[i] = { state, stale: piece.evidence_stale === true, low: piece.low === true };
     }
   }
   const runs: Run[] = [];
@@ -116,9 +121,10 @@ export function stripSummary(intervals: readonly Interval[], from: number, to: n
   const spans = new Map<string, number>();
   for (const piece of intervals) {
     const start = Math.max(from, epoch(piece.from) ?? from);
-    const end = Math.min(to, piece.to === null ? to : (epoch(piece.to) ?? to));
-    if (end > start) {
-      const word = wordOf(piece.state).toLowerCase() + (piece.evidence_stale ? ", evidence stale" : "");
+    const end = Math.min(to, piece.to == null ? to : (epoch(piece.to) ?? to));
+    const state = shownState(piece);
+    if (state !== null && end > start) {
+      const word = wordOf(state).toLowerCase() + (piece.evidence_stale ? ", evidence stale" : "");
       spans.set(word, (spans.get(word) ?? 0) + end - start);
     }
   }

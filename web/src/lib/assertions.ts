@@ -90,11 +90,11 @@ export function hint(on: string, op: string): string {
 export function toApi(line: Line): Assertion {
   const arg = argOf(line.on);
   const out: Assertion = { on: line.on, ...(arg ? { [arg]: line.arg.trim() } : {}), op: line.op };
-  if (takesValue(line.op)) out.value = valueOf(line);
+  if (takesValue(line.op)) out.value = literalOf(line);
   return out;
 }
 
-function valueOf({ on, op, value }: Line): unknown {
+function literalOf({ on, op, value }: Line): unknown {
   const many = op === "in" || op === "not_in";
   if (op.startsWith("len_")) return numberOr(value);
   if (op === "matches" || op === "not_matches") return value;

@@ -35,7 +35,8 @@ export function useKeys(map: Record<string, () => void>) {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (taken(event.target) || !keysOn()) return;
       const act = current.current[event.key];
-      if (!act) return;
+      // Enter on a link or button is its own.
+      if (!act || (event.key === "Enter" && event.target !== document.body && (event.target as HTMLElement).id !== "main")) return;
       event.preventDefault();
       act();
     };

@@ -54,17 +54,18 @@ function AccountMenu() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const keys = useKeysOn();
   if (!me) return null;
-  const initials = (me.name || me.email).slice(0, 2).toLowerCase();
+  const who = me.user?.email ?? me.name;
+  const initials = (me.user?.name || who).slice(0, 2).toLowerCase();
   return (
     <Menu position="bottom-end" width={220}>
       <Menu.Target>
-        <button type="button" className="button compact" aria-label={`Account: ${me.email}`}>
+        <button type="button" className="button compact" aria-label={`Account: ${who}`}>
           {initials}
         </button>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          {me.email}, {me.role}
+          {who}, {me.role}
         </Menu.Label>
         <Menu.Item component={Link} to="/account">
           Password and sessions

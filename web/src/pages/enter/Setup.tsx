@@ -17,7 +17,7 @@ const titles: Record<Schemas["LinkPurpose"], string> = {
 };
 
 /** What a one-time link opens: the first administrator, an invitation, or a new password. */
-export function Setup() {
+export function SetupPage() {
   const token = useParams().token ?? "";
   const link = api.useQuery("get", "/api/v1/setup/{token}", { params: { path: { token } } }, { retry: false, staleTime: Number.POSITIVE_INFINITY });
   if (link.isPending)

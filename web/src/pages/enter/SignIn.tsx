@@ -10,7 +10,7 @@ import { Refusal } from "../../components/Status";
 import { Frame } from "./Frame";
 
 /** Sign-in; afterwards the page that was asked for. */
-export function SignIn() {
+export function SignInPage() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const from = (useLocation().state as { from?: string } | null)?.from ?? "/";
