@@ -49,14 +49,15 @@ pub struct AssignmentChange {
 }
 
 /// One monitor as one location probes it. Holds secrets in clear: kept encrypted on the agent's disk.
+/// The check is JSON; an agent keeps it as text, which costs a fraction of the memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct Assignment<C = serde_json::Value> {
     pub monitor: Uuid,
     /// For the agent's log only.
     pub name: String,
     pub check_version: u32,
     /// The check object of the API, secrets in place.
-    pub check: serde_json::Value,
+    pub check: C,
     pub interval_s: u32,
     pub timeout_ms: u32,
     pub slow_ms: Option<u32>,

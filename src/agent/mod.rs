@@ -1,6 +1,12 @@
 //! One location's hands: probes what the coordinator assigned, repeats what failed, keeps every result
 //! on disk until the coordinator has it. Only outbound connections.
 
+pub mod journal;
+pub mod schedule;
+pub mod spool;
+pub mod time;
+pub mod vault;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
