@@ -6,6 +6,8 @@
 //! * `POST /agent/v1/reports` zstd of JSON [`Batch`] → [`BatchAnswer`].
 //! * `POST /agent/v1/answers` JSON [`ProbeAnswer`] → 204; the result of a `probe_now` by hand or a try.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -28,6 +30,8 @@ pub mod event {
     pub const PROBE_NOW: &str = "probe_now";
     /// [`super::Ping`]
     pub const PING: &str = "ping";
+    /// [`super::Resend`]
+    pub const RESEND: &str = "resend";
 }
 
 /// Everything this agent has to probe.
@@ -56,8 +60,11 @@ pub struct Assignment<C = serde_json::Value> {
     /// For the agent's log only.
     pub name: String,
     pub check_version: u32,
-    /// The check object of the API, secrets in place.
+    /// The check object as it is stored, with `${secret:NAME}` for its secrets, or with secrets in place.
     pub check: C,
+    /// What `${secret:NAME}` in the check stands for, by NAME.
+    #[serde(default, skip_serializing_if = "Secrets::is_empty")]
+    pub secrets: Secrets,
     pub interval_s: u32,
     pub timeout_ms: u32,
     pub slow_ms: Option<u32>,
@@ -74,6 +81,23 @@ pub struct Assignment<C = serde_json::Value> {
     pub vote_down: bool,
 }
 
+/// What `${secret:NAME}` in a check stands for, by NAME. In clear on the wire, never in a log.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl Secrets {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 /// Ask for one probe at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeNow {
@@ -83,6 +107,9 @@ pub struct ProbeNow {
     pub monitor: Option<Uuid>,
     /// … or an unsaved check.
     pub check: Option<serde_json::Value>,
+    /// What `${secret:NAME}` in `check` stands for, by NAME.
+    #[serde(default, skip_serializing_if = "Secrets::is_empty")]
+    pub secrets: Secrets,
     pub timeout_ms: Option<u32>,
     /// Not worth doing after this many milliseconds.
     pub expires_in_ms: u32,
@@ -97,6 +124,14 @@ pub enum Purpose {
     Manual,
     /// An unsaved check: answered only.
     Try,
+}
+
+/// The coordinator lost results, for one because its database was restored: send again what is kept of
+/// this process start after this sequence (agents keep settled batches for 24 h).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resend {
+    pub boot: Uuid,
+    pub after_seq: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::protocol::Secrets;
 
 fn task(id: u128, interval_s: u32, position: u32, of: u32) -> Task {
     Task {
@@ -8,6 +9,7 @@ fn task(id: u128, interval_s: u32, position: u32, of: u32) -> Task {
         name: format!("m{id}"),
         check_version: 1,
         check: RawValue::from_string("{}".to_owned()).unwrap(),
+        secrets: Secrets::default(),
         interval_s,
         timeout_ms: 10_000,
         slow_ms: None,
