@@ -57,5 +57,7 @@ create table not_running (
 create table sweep (
     one         boolean primary key default true check (one),
     sweep_at    timestamptz not null,
-    grace_until timestamptz
+    grace_until timestamptz,
+    -- When that leniency was granted: not again within ten minutes.
+    grace_set_at timestamptz
 );

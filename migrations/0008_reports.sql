@@ -34,3 +34,13 @@ create table report_detail (
     detail       jsonb not null
 ) partition by range (effective_at);
 create index report_detail_monitor_idx on report_detail (monitor_id, effective_at);
+
+-- The certificate that each location saw last, written when it changes.
+create table monitor_certificate (
+    monitor_id  integer not null,
+    location_id smallint not null,
+    seen_at     timestamptz not null,
+    fingerprint text not null,
+    facts       jsonb not null,
+    primary key (monitor_id, location_id)
+);

@@ -5,7 +5,13 @@
 //! microsecond and nothing depends on how fast the machine is. Measuring a duration is another
 //! matter: `std::time::Instant` is free in `probe` and `agent`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -18,6 +24,7 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
+    Corrected(Arc<AtomicI64>),
     Manual(Arc<watch::Sender<Timestamp>>),
 }
 
@@ -31,6 +38,25 @@ impl Clock {
         Self(Source::System)
     }
 
+    /// The machine's clock plus an offset, for coordinators: they decide by the database's time, which
+    /// is the same for all of them. See [`Clock::correct`].
+    pub fn corrected() -> Self {
+        Self(Source::Corrected(Arc::default()))
+    }
+
+    /// Sets the offset of a corrected clock, given the other clock's reading for this very moment.
+    /// Answers the offset in microseconds; 0 for clocks that follow no other.
+    pub fn correct(&self, true_now: Timestamp) -> i64 {
+        match &self.0 {
+            Source::Corrected(offset) => {
+                let micros = true_now.as_microsecond() - system_now().as_microsecond();
+                offset.store(micros, Ordering::Relaxed);
+                micros
+            }
+            Source::System | Source::Manual(_) => 0,
+        }
+    }
+
     /// A clock that stands at `start` until it is moved by [`Clock::advance`] or [`Clock::set`].
     pub fn manual(start: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(watch::Sender::new(whole_micros(start)))))
@@ -41,6 +67,10 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => whole_micros(system_now()),
+            Source::Corrected(offset) => {
+                let micros = system_now().as_microsecond() + offset.load(Ordering::Relaxed);
+                Timestamp::from_microsecond(micros).unwrap_or_else(|_| system_now())
+            }
             Source::Manual(now) => *now.borrow(),
         }
     }
@@ -48,7 +78,7 @@ impl Clock {
     /// Returns once `now() >= at`; at once if that is already so. Safe to drop at any time.
     pub async fn sleep_until(&self, at: Timestamp) {
         match &self.0 {
-            Source::System => loop {
+            Source::System | Source::Corrected(_) => loop {
                 let left = at.duration_since(self.now());
                 if left <= SignedDuration::ZERO {
                     return;

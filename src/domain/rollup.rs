@@ -4,11 +4,28 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use super::ids::LocationKey;
 use super::observation::{Class, Outcome, RunKind};
 
 /// Length of the finest roll-up: a quarter hour, in seconds. Every civil zone's offset is a multiple.
 pub const QUARTER_SECS: i64 = 900;
+
+/// A quarter is counted this long after its end, so that what was under way has arrived.
+const SETTLE_SECS: i64 = 90;
+
+/// The beginning of the quarter hour that holds an instant.
+pub fn quarter_of(at: Timestamp) -> Timestamp {
+    let second = at.as_second().div_euclid(QUARTER_SECS) * QUARTER_SECS;
+    Timestamp::from_second(second).unwrap_or(at)
+}
+
+/// Whether the quarter that begins at `quarter` is over and may be counted; what arrives for it later
+/// makes a recount necessary.
+pub fn is_closed(quarter: Timestamp, now: Timestamp) -> bool {
+    now.as_second() >= quarter.as_second() + QUARTER_SECS + SETTLE_SECS
+}
 
 /// Histogram of latencies in integer microseconds: 16 buckets an octave, so that a bucket is at most
 /// 1/16 of its value wide (half of that is the largest error of a quantile, 3.2 %). Values below 16 µs

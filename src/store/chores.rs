@@ -18,24 +18,31 @@ pub async fn claim(conn: &mut PgConnection, chore: &str) -> sqlx::Result<bool> {
 pub struct SweepRow {
     pub sweep_at: Timestamp,
     pub grace_until: Option<Timestamp>,
+    pub grace_set_at: Option<Timestamp>,
 }
 
 /// Locks and reads the sweep's memory.
 pub async fn sweep(conn: &mut PgConnection) -> sqlx::Result<Option<SweepRow>> {
-    sqlx::query!("select sweep_at, grace_until from sweep for no key update")
-        .map(|r| SweepRow { sweep_at: r.sweep_at.to_jiff(), grace_until: r.grace_until.map(|t| t.to_jiff()) })
+    sqlx::query!("select sweep_at, grace_until, grace_set_at from sweep for no key update")
+        .map(|r| SweepRow {
+            sweep_at: r.sweep_at.to_jiff(),
+            grace_until: r.grace_until.map(|t| t.to_jiff()),
+            grace_set_at: r.grace_set_at.map(|t| t.to_jiff()),
+        })
         .fetch_optional(conn)
         .await
 }
 
 /// Writes the sweep's memory; time never goes back.
-pub async fn set_sweep(conn: &mut PgConnection, at: Timestamp, grace_until: Option<Timestamp>) -> sqlx::Result<()> {
+pub async fn set_sweep(conn: &mut PgConnection, row: SweepRow) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into sweep (sweep_at, grace_until) values ($1, $2)
+        "insert into sweep (sweep_at, grace_until, grace_set_at) values ($1, $2, $3)
          on conflict (one) do update set sweep_at = greatest(sweep.sweep_at, excluded.sweep_at),
-                                         grace_until = excluded.grace_until",
-        at.to_sqlx(),
-        grace_until.map(|t| t.to_sqlx()) as _
+                                         grace_until = excluded.grace_until,
+                                         grace_set_at = excluded.grace_set_at",
+        row.sweep_at.to_sqlx(),
+        row.grace_until.map(|t| t.to_sqlx()) as _,
+        row.grace_set_at.map(|t| t.to_sqlx()) as _
     )
     .execute(conn)
     .await?;

@@ -206,6 +206,7 @@ pub struct IncidentRow {
     pub opened_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub resolved_at: Option<Timestamp>,
+    pub resolve_reason: Option<String>,
     pub low: bool,
     pub suppressed: bool,
     pub sentence: String,
@@ -213,7 +214,7 @@ pub struct IncidentRow {
 
 pub async fn get(conn: &mut PgConnection, monitor: MonitorKey, incident: Uuid) -> sqlx::Result<Option<IncidentRow>> {
     sqlx::query!(
-        "select subject, severity, started_at, opened_at, ended_at, resolved_at, low, suppressed, sentence
+        "select subject, severity, started_at, opened_at, ended_at, resolved_at, resolve_reason, low, suppressed, sentence
          from incident where monitor_id = $1 and incident_id = $2",
         monitor.0,
         incident
@@ -226,6 +227,7 @@ pub async fn get(conn: &mut PgConnection, monitor: MonitorKey, incident: Uuid) -
         opened_at: r.opened_at.to_jiff(),
         ended_at: r.ended_at.map(|t| t.to_jiff()),
         resolved_at: r.resolved_at.map(|t| t.to_jiff()),
+        resolve_reason: r.resolve_reason,
         low: r.low,
         suppressed: r.suppressed,
         sentence: r.sentence,

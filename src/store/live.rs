@@ -118,3 +118,9 @@ pub async fn wake_troubled(conn: &mut PgConnection, now: Timestamp, up: i16) -> 
     .await?;
     Ok(())
 }
+
+/// Removes a deleted monitor's row.
+pub async fn delete(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result<()> {
+    sqlx::query!("delete from monitor_live where monitor_id = $1", monitor.0).execute(conn).await?;
+    Ok(())
+}

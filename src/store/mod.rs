@@ -11,6 +11,7 @@ pub mod reports;
 pub mod seal;
 pub mod settings;
 pub mod rollups;
+pub mod settings_read;
 pub mod timeline;
 pub mod triage_read;
 pub mod wake;
@@ -36,4 +37,12 @@ pub fn pool(options: PgConnectOptions, max: u32) -> PgPool {
 pub async fn now(conn: &mut sqlx::PgConnection) -> sqlx::Result<jiff::Timestamp> {
     let at = sqlx::query_scalar!(r#"select clock_timestamp() as "now!""#).fetch_one(conn).await?;
     Ok(at.to_jiff())
+}
+
+/// An id for something that begins at `now`: UUID v7, so that ids sort by time.
+pub fn id_at(now: jiff::Timestamp) -> uuid::Uuid {
+    let mut random = [0; 10];
+    rand::fill(&mut random);
+    let millis = u64::try_from(now.as_millisecond()).unwrap_or_default();
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
 }

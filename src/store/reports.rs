@@ -262,3 +262,65 @@ pub async fn for_refold(
     .fetch_all(conn)
     .await
 }
+
+/// The oldest instant for which raw results can be stored; none before the first partition exists.
+pub async fn oldest(conn: &mut PgConnection) -> sqlx::Result<Option<Timestamp>> {
+    let days = partition_days(conn).await?;
+    let first = days.first().and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    Ok(first.map(|day| day.timestamp()))
+}
+
+/// The certificate that a location saw last on a monitor.
+#[derive(Debug, Clone)]
+pub struct CertificateRow {
+    pub monitor: MonitorKey,
+    pub location: LocationKey,
+    pub seen_at: Timestamp,
+    pub fingerprint: String,
+    /// `domain::observation::Certificate`
+    pub facts: serde_json::Value,
+}
+
+pub async fn upsert_certificates(
+    conn: &mut PgConnection,
+    rows: &[CertificateRow],
+) -> sqlx::Result<()> {
+    for row in rows {
+        sqlx::query!(
+            "insert into monitor_certificate (monitor_id, location_id, seen_at, fingerprint, facts)
+             values ($1, $2, $3, $4, $5)
+             on conflict (monitor_id, location_id) do update
+             set seen_at = excluded.seen_at, fingerprint = excluded.fingerprint, facts = excluded.facts
+             where monitor_certificate.fingerprint <> excluded.fingerprint",
+            row.monitor.0,
+            row.location.0,
+            row.seen_at.to_sqlx(),
+            row.fingerprint,
+            row.facts
+        )
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// What each location saw last.
+pub async fn certificates(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+) -> sqlx::Result<Vec<CertificateRow>> {
+    sqlx::query!(
+        "select location_id, seen_at, fingerprint, facts from monitor_certificate
+         where monitor_id = $1 order by location_id",
+        monitor.0
+    )
+    .map(|r| CertificateRow {
+        monitor,
+        location: LocationKey(r.location_id),
+        seen_at: r.seen_at.to_jiff(),
+        fingerprint: r.fingerprint,
+        facts: r.facts,
+    })
+    .fetch_all(conn)
+    .await
+}

@@ -61,20 +61,17 @@ pub async fn begin(conn: &mut PgConnection, new: &NewInterval) -> sqlx::Result<(
     Ok(())
 }
 
-/// The latest instant before which nothing may be rewritten by a back-dated beginning: where the present
-/// interval's predecessor ended, if that was a state that must stay (unknown, paused), or the monitor's
-/// first interval.
-pub async fn floor(conn: &mut PgConnection, monitor: MonitorKey, keep: &[i16]) -> sqlx::Result<Option<Timestamp>> {
+/// The instant before which a back-dated beginning may rewrite nothing: the beginning of the present
+/// interval (what it replaces then is that interval's tail, or all of it).
+pub async fn floor(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+) -> sqlx::Result<Option<Timestamp>> {
     let at = sqlx::query_scalar!(
-        r#"select coalesce(
-               (select max(to_at) from monitor_state
-                where monitor_id = $1 and to_at is not null and (state = any($2) or evidence_stale)),
-               (select min(from_at) from monitor_state where monitor_id = $1)
-           ) as "at: jiff_sqlx::Timestamp""#,
-        monitor.0,
-        keep,
+        "select from_at from monitor_state where monitor_id = $1 and to_at is null",
+        monitor.0
     )
-    .fetch_one(conn)
+    .fetch_optional(conn)
     .await?;
     Ok(at.map(|t| t.to_jiff()))
 }

@@ -158,3 +158,15 @@ pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result
 pub async fn grace_until(conn: &mut PgConnection) -> sqlx::Result<Option<Timestamp>> {
     Ok(sqlx::query_scalar!("select grace_until from sweep").fetch_optional(conn).await?.flatten().map(|t| t.to_jiff()))
 }
+
+/// How many monitors a location is configured for.
+pub async fn monitors_at(conn: &mut PgConnection, location: LocationKey) -> sqlx::Result<usize> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "n!" from monitor_location l join monitor m using (monitor_id)
+           where l.location_id = $1 and m.enabled and m.deleted_at is null"#,
+        location.0
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}

@@ -6,30 +6,17 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use sqlx::PgPool;
 
+use crate::domain::decision::{Disposition, HistoryOnly};
 use crate::domain::ids::{LocationKey, MonitorKey};
 use crate::domain::observation::{Class, Outcome, RunKind};
-use crate::domain::rollup::{self, Counts, QUARTER_SECS, Sample};
+use crate::domain::rollup::{self, Counts, QUARTER_SECS, Sample, is_closed, quarter_of};
 use crate::store;
 
-/// A quarter is counted this long after its end, so that what was under way has arrived.
-const SETTLE_SECS: i64 = 90;
 /// Retries of a run that began at the end of a quarter lie at most this far beyond it.
 const OVERHANG_SECS: i64 = 600;
 /// Monitors counted in one transaction.
 const CHUNK: i32 = 2_000;
 const QUARTER_MARK: &str = "quarter";
-
-/// The beginning of the quarter that holds an instant.
-pub fn quarter_of(at: Timestamp) -> Timestamp {
-    let second = at.as_second().div_euclid(QUARTER_SECS) * QUARTER_SECS;
-    Timestamp::from_second(second).unwrap_or(at)
-}
-
-/// Whether reports of this quarter are counted again on arrival: it is over and was counted already, or
-/// is about to be.
-pub fn is_closed(quarter: Timestamp, now: Timestamp) -> bool {
-    now.as_second() >= quarter.as_second() + QUARTER_SECS + SETTLE_SECS
-}
 
 /// Counts the next quarter that is over, then what late reports touched. True when there may be more.
 pub async fn step(pool: &PgPool, zones: &[String], now: Timestamp) -> sqlx::Result<bool> {
@@ -125,7 +112,7 @@ fn sample_of(row: &store::reports::CountRow) -> Option<Sample> {
         class: Class::from_code(row.class),
         kind: RunKind::from_code(row.kind)?,
         total_us: u32::try_from(row.total_us).unwrap_or_default(),
-        outdated: row.disposition == crate::domain::decision::Disposition::OLD_CHECK,
+        outdated: row.disposition == Disposition::History(HistoryOnly::OldVersion).code(),
     })
 }
 

@@ -1,0 +1,155 @@
+//! Settings of monitors as deciding needs them, remembered between batches. A remembered one is used
+//! only if its revision is the one read under the monitor's lock, so that an edit through another
+//! coordinator is seen at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::context::Context;
+use crate::domain::decision::{Inputs, Seat};
+use crate::domain::ids::{LocationKey, MonitorKey};
+use crate::domain::maintenance::Window;
+use crate::domain::monitor::{Interval, Policy, PolicySpec, Timeout};
+use crate::store;
+use crate::store::live::LiveRow;
+use crate::store::triage_read::ConfigRow;
+
+/// At most this many reports, and so monitors, in one transaction.
+pub const MAX_PER_TRANSACTION: usize = 1_000;
+
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) monitor: MonitorKey,
+    revision: i32,
+    pub(super) policy: Policy,
+    pub(super) check_version: u32,
+    pub(super) locations: Vec<LocationKey>,
+}
+
+/// What `Inputs` borrows from.
+#[derive(Debug)]
+pub(super) struct Given {
+    seats: Arc<[Seat]>,
+    windows: Vec<Window>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    configs: RwLock<HashMap<MonitorKey, Arc<Config>>>,
+    /// Outside ids never change and are never reused.
+    keys: RwLock<HashMap<Uuid, MonitorKey>>,
+}
+
+impl Config {
+    pub(super) fn given(&self, context: &Context) -> Given {
+        Given { seats: context.seats(&self.locations), windows: context.windows(self.monitor) }
+    }
+
+    pub(super) fn inputs<'a>(
+        &'a self,
+        given: &'a Given,
+        context: &Context,
+        now: Timestamp,
+    ) -> Inputs<'a> {
+        Inputs {
+            policy: &self.policy,
+            check_version: self.check_version,
+            seats: &given.seats,
+            windows: &given.windows,
+            over_cap: false,
+            grace_until: context.grace_until,
+            now: now.as_millisecond(),
+        }
+    }
+}
+
+impl Cache {
+    /// Settings of rows just read under their locks.
+    pub(super) async fn current(
+        &self,
+        conn: &mut PgConnection,
+        rows: &[LiveRow],
+    ) -> sqlx::Result<BTreeMap<MonitorKey, Arc<Config>>> {
+        let mut found = BTreeMap::new();
+        let mut missing = Vec::new();
+        {
+            let configs = self.configs.read().unwrap_or_else(PoisonError::into_inner);
+            for row in rows {
+                match configs.get(&row.monitor) {
+                    Some(config) if config.revision == row.config_rev => {
+                        found.insert(row.monitor, Arc::clone(config));
+                    }
+                    _ => missing.push(row.monitor.0),
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let read = store::triage_read::configs(conn, &missing).await?;
+        let mut configs = self.configs.write().unwrap_or_else(PoisonError::into_inner);
+        for row in read {
+            let config = Arc::new(parse(row)?);
+            configs.insert(config.monitor, Arc::clone(&config));
+            found.insert(config.monitor, config);
+        }
+        Ok(found)
+    }
+
+    /// Inside keys of outside ids; what is absent is unknown or deleted.
+    pub(super) async fn keys(
+        &self,
+        conn: &mut PgConnection,
+        uids: impl Iterator<Item = Uuid>,
+    ) -> sqlx::Result<HashMap<Uuid, MonitorKey>> {
+        let mut found = HashMap::new();
+        let mut missing = Vec::new();
+        {
+            let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+            for uid in uids {
+                match keys.get(&uid) {
+                    Some(key) => {
+                        found.insert(uid, *key);
+                    }
+                    None => missing.push(uid),
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            let read = store::triage_read::keys(conn, &missing).await?;
+            let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+            keys.extend(read.iter().copied());
+            found.extend(read);
+        }
+        Ok(found)
+    }
+}
+
+/// A stored policy was checked when it was saved; one that no longer resolves is our fault, and said so.
+fn parse(row: ConfigRow) -> sqlx::Result<Config> {
+    let bad = |what: String| {
+        sqlx::Error::Decode(format!("settings of monitor {}: {what}", row.monitor.0).into())
+    };
+    let spec: PolicySpec = serde_json::from_value(row.policy.clone()).map_err(|e| bad(e.to_string()))?;
+    let interval = u32::try_from(row.interval_s).unwrap_or_default();
+    let interval = Interval::from_secs(interval).map_err(|e| bad(e.to_string()))?;
+    let timeout =
+        Timeout::from_secs(f64::from(row.timeout_ms) / 1000.0).map_err(|e| bad(e.to_string()))?;
+    let slow = row.slow_ms.and_then(|ms| u32::try_from(ms).ok());
+    let policy = spec
+        .resolve(interval, timeout, slow, row.locations.len())
+        .map_err(|e| bad(e.to_string()))?;
+    Ok(Config {
+        monitor: row.monitor,
+        revision: row.config_rev,
+        policy,
+        check_version: u32::try_from(row.check_version).unwrap_or_default(),
+        locations: row.locations.iter().map(|l| LocationKey(*l)).collect(),
+    })
+}

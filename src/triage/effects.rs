@@ -1,0 +1,385 @@
+//! What follows from decisions, written in the deciding transaction: intervals, decisions, incidents,
+//! notices, and what agents must hear.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::context::Context;
+use super::{Decided, Triage, at};
+use crate::domain::decision::ballot::ballots;
+use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What};
+use crate::domain::ids::IncidentKey;
+use crate::domain::incident::{Ending, Severity};
+use crate::domain::notice::{self, IncidentFacts, LocationLine, Notice, NoticeKind};
+use crate::store;
+use crate::store::incidents::NewIncident;
+use crate::store::timeline::{NewDecision, NewInterval};
+use crate::store::wake::Change;
+
+impl Triage {
+    /// Writes everything that follows from a transaction's decisions, in lock order. Incidents get
+    /// their ids here, which is why the live rows are written after this.
+    pub(super) async fn apply(
+        &self,
+        conn: &mut PgConnection,
+        context: &Context,
+        decided: &mut [Decided],
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        let loud: Vec<i32> = decided
+            .iter()
+            .filter(|one| !one.step.events.is_empty())
+            .map(|one| one.config.monitor.0)
+            .collect();
+        if !loud.is_empty() {
+            store::incidents::lock_open(conn, &loud).await?;
+        }
+        let mut changes = Vec::new();
+        let mut moved = false;
+        for one in decided.iter_mut() {
+            if one.step.is_quiet() {
+                continue;
+            }
+            moved |= one.step.state_change.is_some() || !one.step.events.is_empty();
+            self.tell(conn, context, one, now).await?;
+            write_timeline(conn, one, now).await?;
+            write_decision(conn, context, one).await?;
+            changes.extend(vote_turns(one));
+        }
+        self.ask_others(conn, context, decided, now).await?;
+        store::wake::change(conn, &changes, now).await?;
+        if moved {
+            store::wake::notify(conn, "state").await?;
+        }
+        Ok(())
+    }
+
+    /// Incident and notices of one monitor's events.
+    async fn tell(
+        &self,
+        conn: &mut PgConnection,
+        context: &Context,
+        one: &mut Decided,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        if one.step.events.is_empty() {
+            return Ok(());
+        }
+        let lines = location_lines(context, one);
+        let evidence = json!({
+            "locations": lines,
+            "verdict": verdict_json(one),
+            "scope": scope_text(one),
+        });
+        for event in one.step.events.clone() {
+            let Some(incident) = write_incident(conn, one, &event, &evidence, now).await? else {
+                continue;
+            };
+            let Some((kind, severity, previous)) = told_as(&event, one) else { continue };
+            if event.suppressed {
+                continue;
+            }
+            let told = Telling { incident, kind, severity, previous, lines: &lines };
+            queue_notices(conn, context, one, told, now).await?;
+        }
+        Ok(())
+    }
+}
+
+/// One event as people hear it.
+struct Telling<'a> {
+    incident: Uuid,
+    kind: NoticeKind,
+    severity: Severity,
+    previous: Option<Severity>,
+    lines: &'a [LocationLine],
+}
+
+/// Writes an event into its incident; answers which one, none for events that are no incident's.
+async fn write_incident(
+    conn: &mut PgConnection,
+    one: &mut Decided,
+    event: &Event,
+    evidence: &serde_json::Value,
+    now: Timestamp,
+) -> sqlx::Result<Option<Uuid>> {
+    let monitor = one.config.monitor;
+    let why = one.step.why.clone();
+    let known = one.live.incident.as_ref().and_then(|i| i.key);
+    let known = known.or(one.before.incident.as_ref().and_then(|i| i.key)).map(|k| k.0);
+    let incident = match (&event.what, known) {
+        (What::Opened { severity, low, started_at }, _) => {
+            let incident = store::id_at(now);
+            let facts = store::triage_read::facts(conn, monitor).await?;
+            let new = NewIncident {
+                incident,
+                monitor,
+                subject: format!("monitor:{}", facts.uid),
+                severity: severity.word(),
+                started_at: at(*started_at),
+                opened_at: at(event.at),
+                low: *low,
+                suppressed: event.suppressed,
+                sentence: why.clone(),
+                evidence: evidence.clone(),
+            };
+            store::incidents::open(conn, &new).await?;
+            if let Some(open) = &mut one.live.incident {
+                open.key = Some(IncidentKey(incident));
+            }
+            incident
+        }
+        (What::Reopened { severity }, Some(incident)) => {
+            let word = severity.word();
+            store::incidents::reopen(conn, monitor, incident, word, event.suppressed, &why, evidence).await?;
+            incident
+        }
+        (What::Escalated { to, .. }, Some(incident)) => {
+            store::incidents::shift(conn, monitor, incident, to.word(), true, &why, evidence).await?;
+            incident
+        }
+        (What::Downgraded { to, .. }, Some(incident)) => {
+            store::incidents::shift(conn, monitor, incident, to.word(), false, &why, evidence).await?;
+            incident
+        }
+        (What::Resolved { ended_at, ending }, Some(incident)) => {
+            let (ended, resolved) = (at(*ended_at), at(event.at));
+            store::incidents::resolve(conn, monitor, incident, ended, resolved, Some(ending_word(*ending))).await?;
+            incident
+        }
+        (What::AfterMaintenance { started_at, .. }, Some(incident)) => {
+            let (started, opened) = (at(*started_at), at(event.at));
+            store::incidents::announce(conn, monitor, incident, started, opened, &why, evidence).await?;
+            incident
+        }
+        (What::FlapStart | What::EvidenceWithdrawn, Some(incident)) => incident,
+        _ => return Ok(None),
+    };
+    if !matches!(event.what, What::Resolved { .. }) {
+        let (flapping, stale, low) = (one.live.flaps.flapping, one.live.evidence_stale, one.live.low);
+        store::incidents::mark(conn, monitor, incident, flapping, stale, low).await?;
+    }
+    let word = event.word().unwrap_or_else(|| "evidence_withdrawn".to_owned());
+    store::incidents::add_event(conn, monitor, incident, at(event.at), &word, None, &why, evidence).await?;
+    Ok(Some(incident))
+}
+
+/// The kind, the severity now and the one before, for events that people may hear.
+fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option<Severity>)> {
+    let last = one.before.incident.as_ref().map_or(Severity::Down, |i| i.severity);
+    Some(match event.what {
+        What::Opened { severity, .. } => (NoticeKind::Opened, severity, None),
+        What::Reopened { severity } => (NoticeKind::Reopened, severity, None),
+        What::Escalated { from, to } | What::Downgraded { from, to } => (NoticeKind::Moved, to, Some(from)),
+        What::Resolved { ending: Ending::FlapEnd, .. } => (NoticeKind::FlapEnd, last, Some(last)),
+        What::Resolved { .. } => (NoticeKind::Resolved, last, Some(last)),
+        What::FlapStart => (NoticeKind::FlapStart, last, Some(last)),
+        What::AfterMaintenance { severity, .. } => (NoticeKind::AfterMaintenance, severity, None),
+        What::EvidenceWithdrawn => (NoticeKind::EvidenceWithdrawn, last, Some(last)),
+        What::Blind | What::BlindEnd => return None,
+    })
+}
+
+/// Outbox rows for every channel that hears the event.
+async fn queue_notices(
+    conn: &mut PgConnection,
+    context: &Context,
+    one: &Decided,
+    telling: Telling<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let monitor = one.config.monitor;
+    let rules = store::channels::rules(conn).await?;
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let told = store::outbox::told(conn, monitor, telling.incident).await?;
+    let facts = store::triage_read::facts(conn, monitor).await?;
+    let chosen: Option<Vec<Uuid>> =
+        facts.channels.as_ref().and_then(|v| serde_json::from_value(v.clone()).ok());
+    let event = notice::Event {
+        kind: telling.kind,
+        severity: telling.severity,
+        previous: telling.previous.unwrap_or(telling.severity),
+    };
+    let recipients = notice::recipients(event, chosen.as_deref(), &told, &rules);
+    let Some(row) = store::incidents::get(conn, monitor, telling.incident).await? else {
+        return Ok(());
+    };
+    let payload = Notice {
+        kind: telling.kind,
+        severity: telling.severity,
+        previous_severity: telling.previous,
+        monitor: Some(notice::MonitorFacts {
+            uid: facts.uid,
+            name: facts.name,
+            group: facts.group,
+            target: target_of(&facts.check_spec),
+            labels: serde_json::from_value(facts.labels).unwrap_or_default(),
+            runbook_url: facts.runbook_url,
+        }),
+        incident: IncidentFacts {
+            uid: row.incident,
+            subject: row.subject,
+            started_at: row.started_at,
+            opened_at: row.opened_at,
+            ended_at: row.ended_at,
+            resolve_reason: row.resolve_reason,
+            low: row.low,
+        },
+        sentence: one.step.why.clone(),
+        locations: telling.lines.to_vec(),
+        scope: scope_text(one),
+        eligible: count(one.step.verdict.e),
+        needed: count(one.step.verdict.q),
+        down: count(one.step.verdict.d),
+        decided_at: at(one.step.at),
+    };
+    let notices: Vec<_> = recipients
+        .into_iter()
+        .map(|recipient| store::outbox::NewNotice {
+            notice: store::id_at(now),
+            monitor,
+            incident: telling.incident,
+            channel: recipient.channel,
+            payload: Notice { kind: recipient.kind, ..payload.clone() },
+            created_at: now,
+        })
+        .collect();
+    store::outbox::insert(conn, &notices).await
+}
+
+/// The interval that a change of state, or of the freshness of its evidence, begins.
+async fn write_timeline(
+    conn: &mut PgConnection,
+    one: &Decided,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let monitor = one.config.monitor;
+    let from = match (&one.step.state_change, &one.step.stale_change) {
+        (Some(change), _) => at(change.since),
+        (None, Some(stale)) => at(stale.at),
+        (None, None) => return Ok(()),
+    };
+    let floor = store::timeline::floor(conn, monitor).await?;
+    let from_at = floor.map_or(from, |floor| from.max(floor)).min(now);
+    let state = one.live.state;
+    let incident = one.live.incident.as_ref().and_then(|i| i.key).map(|k| k.0);
+    let new = NewInterval {
+        monitor,
+        from_at,
+        state: state.code(),
+        evidence_stale: one.live.evidence_stale,
+        low: one.live.low,
+        incident,
+    };
+    store::timeline::begin(conn, &new).await?;
+    if state == State::Unknown || one.live.evidence_stale {
+        // A refold begins where the unknown stretch does, not at the tick that declared it.
+        let mut checkpoint = one.live.clone();
+        checkpoint.folded_at = from_at.as_millisecond();
+        let text = serde_json::to_string(&checkpoint).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        store::timeline::add_checkpoint(conn, monitor, from_at, &text).await?;
+    }
+    Ok(())
+}
+
+/// Keeps why it was decided so, with what it rests on.
+async fn write_decision(
+    conn: &mut PgConnection,
+    context: &Context,
+    one: &Decided,
+) -> sqlx::Result<()> {
+    let changes: Vec<_> = one
+        .step
+        .vote_changes
+        .iter()
+        .map(|change| {
+            let name = context.locations.get(&change.location).map_or("", |l| l.name.as_str());
+            json!({"location": name, "from": change.from.name(), "to": change.to.name(), "at": at(change.at)})
+        })
+        .collect();
+    let events: Vec<_> = one.step.events.iter().filter_map(Event::word).collect();
+    let decision = NewDecision {
+        monitor: one.config.monitor,
+        at: at(one.step.at),
+        rule: RULE_VERSION,
+        state: one.live.state.code(),
+        changed: one.step.state_change.is_some(),
+        sentence: one.step.why.clone(),
+        inputs: json!({
+            "verdict": verdict_json(one),
+            "votes": location_lines(context, one),
+            "changes": changes,
+            "events": events,
+        }),
+    };
+    store::timeline::insert_decision(conn, &decision).await
+}
+
+fn verdict_json(one: &Decided) -> serde_json::Value {
+    let v = &one.step.verdict;
+    json!({
+        "raw": v.raw, "n": v.n, "e": v.e, "emin": v.emin, "q": v.q, "d": v.d, "u": v.u,
+        "min_domains": v.nd, "min_regions": v.nr, "low": one.live.low,
+    })
+}
+
+/// Locations whose agent must repeat passes from now on, or no longer.
+fn vote_turns(one: &Decided) -> impl Iterator<Item = Change> {
+    let down = |state| matches!(state, VoteState::Down | VoteState::Recovering);
+    let monitor = one.config.monitor;
+    one.step
+        .vote_changes
+        .iter()
+        .filter(move |change| down(change.from) != down(change.to))
+        .map(move |change| Change::Vote(monitor, change.location))
+}
+
+/// One line per configured location: fails first, uncounted last.
+fn location_lines(context: &Context, one: &Decided) -> Vec<LocationLine> {
+    let given = one.config.given(context);
+    let inputs = one.config.inputs(&given, context, at(one.step.at));
+    ballots(&one.live, &inputs)
+        .into_iter()
+        .filter_map(|ballot| {
+            let row = context.locations.get(&ballot.location)?;
+            Some(LocationLine {
+                name: row.name.clone(),
+                region: row.region.clone(),
+                domain: row.domain.clone(),
+                vote: ballot.vote.name().to_owned(),
+                class: ballot.class.map(|c| c.name().to_owned()),
+                saw: ballot.saw,
+                address: ballot.address,
+                simulated: row.simulated,
+                uncounted: ballot.uncounted.map(|u| u.word().to_owned()),
+            })
+        })
+        .collect()
+}
+
+fn scope_text(one: &Decided) -> Option<String> {
+    one.step.verdict.scope.as_ref().map(Scope::phrase)
+}
+
+/// What is probed, as people write it.
+fn target_of(check: &serde_json::Value) -> String {
+    let text = |name: &str| check.get(name).and_then(|v| v.as_str());
+    text("url").or_else(|| text("host")).or_else(|| text("name")).unwrap_or_default().to_owned()
+}
+
+fn ending_word(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Recovered => "recovered",
+        Ending::FlapEnd => "flap_end",
+        Ending::Paused => "paused",
+        Ending::Deleted => "deleted",
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,525 @@
+//! Reports or silence → states, incidents, notices; one transaction. The only door: whatever changes
+//! what a monitor is said to be comes through here.
+//!
+//! Lock order, everywhere: `agent_boot` row; `monitor_live` rows in id order; incidents; the head of
+//! the assignments. What is locked in one statement is read in the next.
+
+mod configs;
+mod context;
+mod effects;
+mod waves;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::domain::Millis;
+use crate::domain::decision::{self, Disposition, Halt, HistoryOnly, Live, Seen, State, Step};
+use crate::domain::ids::{LocationKey, MonitorKey};
+use crate::domain::location::effective_time_us;
+use crate::domain::observation::{Observation, Outcome, RunKind};
+use crate::store;
+use crate::store::live::LiveSave;
+use crate::store::reports::{DetailRow, ReportRow};
+
+use self::configs::Config;
+use self::context::Context;
+
+pub use self::configs::MAX_PER_TRANSACTION;
+
+/// A batch of an agent, authenticated.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    pub agent: Uuid,
+    pub location: LocationKey,
+    pub boot: Uuid,
+    /// Round trip of the exchange before, in milliseconds.
+    pub rtt_ms: f64,
+    pub reports: Vec<Delivered>,
+}
+
+/// One report of a batch.
+#[derive(Debug, Clone)]
+pub struct Delivered {
+    pub seq: i64,
+    /// None: the report could not be read beyond its sequence number.
+    pub report: Option<Reported>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Reported {
+    pub monitor: Uuid,
+    pub check_version: u32,
+    pub kind: RunKind,
+    pub age_at_send_ms: f64,
+    pub age_estimated: bool,
+    pub observation: Observation,
+}
+
+/// How each report of a batch was settled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settled {
+    pub accepted: u32,
+    pub duplicate: u32,
+    pub rejected: Vec<(i64, Refusal)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    TooOld,
+    Future,
+    UnknownMonitor,
+    BadReport,
+}
+
+/// A start that lies further ahead than this cannot be a rounding of clocks.
+const FUTURE: SignedDuration = SignedDuration::from_secs(5);
+/// Late reports up to this age are refolded into stretches that are stored as unknown.
+const REFOLD: SignedDuration = SignedDuration::from_hours(24);
+/// A transaction that lost a race is tried again so often.
+const RETRIES: u32 = 3;
+
+/// Decides for one coordinator. It remembers settings between batches (by revision, checked under the
+/// lock) and how many waves it has sent of late; everything else is in the database.
+#[derive(Debug)]
+pub struct Triage {
+    pool: PgPool,
+    configs: configs::Cache,
+    waves: waves::Budget,
+    /// Certificates as last stored, so that only a change is written.
+    certificates: Mutex<HashMap<(MonitorKey, LocationKey), String>>,
+}
+
+/// One monitor's part in a transaction, after its step.
+struct Decided {
+    config: Arc<Config>,
+    live: Live,
+    before: Live,
+    step: Step,
+    old_wake: Option<Timestamp>,
+}
+
+impl Decided {
+    /// Takes what a pause, its end, or a deletion brought, after the step that looked at the present.
+    /// A transition of that step and this one are one change of state.
+    fn take_halt(&mut self, halt: Halt, sentence: &str) {
+        if let Some(change) = halt.state_change {
+            self.step.state_change = Some(change);
+        }
+        self.step.stale_change = halt.stale_change.or(self.step.stale_change);
+        self.step.events.extend(halt.events);
+        self.step.wake_at = None;
+        sentence.clone_into(&mut self.step.why);
+    }
+}
+
+impl Triage {
+    pub fn new(pool: PgPool) -> Self {
+        Self {
+            pool,
+            configs: configs::Cache::default(),
+            waves: waves::Budget::default(),
+            certificates: Mutex::default(),
+        }
+    }
+
+    /// Takes an agent's batch: at most [`MAX_PER_TRANSACTION`] reports. Everything in it is settled
+    /// when this returns; on an error nothing is.
+    pub async fn accept(&self, delivery: &Delivery, now: Timestamp) -> sqlx::Result<Settled> {
+        let mut attempt = 0;
+        loop {
+            match self.accept_once(delivery, now).await {
+                Err(error) if attempt < RETRIES && lost_a_race(&error) => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Lets time pass for monitors whose deadline has come; true when more are waiting.
+    pub async fn sweep(&self, now: Timestamp) -> sqlx::Result<bool> {
+        const BATCH: i64 = 500;
+        let mut attempt = 0;
+        loop {
+            match self.sweep_once(now, BATCH).await {
+                Err(error) if attempt < RETRIES && lost_a_race(&error) => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// After an edit in the caller's transaction, which holds the monitor's lock and has raised
+    /// `config_rev`: looks at the monitor again, and ends a pause if it was switched on.
+    pub async fn edited(
+        &self,
+        conn: &mut PgConnection,
+        monitor: MonitorKey,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        let context = Context::read(conn, now).await?;
+        let mut decided = self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        for one in decided.iter_mut().filter(|one| one.live.state == State::Paused) {
+            let halt = decision::resume(&mut one.live, now.as_millisecond());
+            one.take_halt(halt, "Switched on again: it is decided anew.");
+        }
+        self.apply(conn, &context, &mut decided, now).await?;
+        save(conn, &decided, true).await
+    }
+
+    /// Switches a monitor off, in the caller's transaction, which holds its lock. An open incident is
+    /// resolved with that reason, and told.
+    pub async fn pause(
+        &self,
+        conn: &mut PgConnection,
+        monitor: MonitorKey,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        self.end(conn, monitor, now, decision::pause, "Paused by hand: nothing is probed.").await
+    }
+
+    /// The same for a monitor that is being deleted; its live row goes, so that later reports are of
+    /// an unknown monitor.
+    pub async fn delete(
+        &self,
+        conn: &mut PgConnection,
+        monitor: MonitorKey,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        self.end(conn, monitor, now, decision::delete, "The monitor was deleted.").await?;
+        store::live::delete(conn, monitor).await
+    }
+
+    async fn end(
+        &self,
+        conn: &mut PgConnection,
+        monitor: MonitorKey,
+        now: Timestamp,
+        how: fn(&mut Live, Millis) -> Halt,
+        sentence: &str,
+    ) -> sqlx::Result<()> {
+        let context = Context::read(conn, now).await?;
+        let mut decided = self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        for one in &mut decided {
+            let halt = how(&mut one.live, now.as_millisecond());
+            one.take_halt(halt, sentence);
+        }
+        self.apply(conn, &context, &mut decided, now).await?;
+        save(conn, &decided, true).await
+    }
+
+    async fn accept_once(&self, delivery: &Delivery, now: Timestamp) -> sqlx::Result<Settled> {
+        let mut tx = self.pool.begin().await?;
+        let last = store::boots::lock(&mut tx, delivery.agent, delivery.boot, now).await?;
+        let mut settled = Settled::default();
+        let fresh = self.sort_out(&mut tx, delivery, last, now, &mut settled).await?;
+        let monitors: Vec<i32> = fresh.keys().map(|m| m.0).collect();
+        store::live::lock(&mut tx, &monitors).await?;
+        let context = Context::read(&mut tx, now).await?;
+        let seen = fresh.iter().map(|(monitor, list)| (*monitor, seen_of(delivery.location, list, now)));
+        let seen: BTreeMap<MonitorKey, Vec<Seen>> = seen.collect();
+        let mut decided = self.step_all(&mut tx, &context, &monitors, &seen, now).await?;
+        self.apply(&mut tx, &context, &mut decided, now).await?;
+        save(&mut tx, &decided, false).await?;
+        self.keep(&mut tx, delivery.location, &fresh, &decided, now).await?;
+        refuse_vanished(&fresh, &decided, &mut settled);
+        let top = delivery.reports.iter().map(|r| r.seq).max().unwrap_or(last);
+        if top > last {
+            let gaps = top - last - delivery.reports.iter().filter(|r| r.seq > last).count() as i64;
+            store::boots::advance(&mut tx, delivery.agent, delivery.boot, top, gaps.max(0), now).await?;
+        }
+        tx.commit().await?;
+        Ok(settled)
+    }
+
+    /// Settles what cannot be used, and gives the rest by monitor, in the order sent.
+    async fn sort_out<'a>(
+        &self,
+        conn: &mut PgConnection,
+        delivery: &'a Delivery,
+        last: i64,
+        now: Timestamp,
+        settled: &mut Settled,
+    ) -> sqlx::Result<BTreeMap<MonitorKey, Vec<Fresh<'a>>>> {
+        let uids = delivery.reports.iter().filter_map(|r| r.report.as_ref()).map(|r| r.monitor);
+        let keys = self.configs.keys(conn, uids).await?;
+        let oldest = store::reports::oldest(conn).await?.unwrap_or(now);
+        let mut fresh: BTreeMap<MonitorKey, Vec<Fresh<'a>>> = BTreeMap::new();
+        let mut highest = last;
+        for delivered in &delivery.reports {
+            if delivered.seq <= highest {
+                settled.duplicate += 1;
+                continue;
+            }
+            highest = delivered.seq;
+            let verdict = delivered.report.as_ref().ok_or(Refusal::BadReport).and_then(|report| {
+                let at = effective_at(report, delivery.rtt_ms, now)?;
+                if at < oldest {
+                    return Err(Refusal::TooOld);
+                }
+                let key = keys.get(&report.monitor).ok_or(Refusal::UnknownMonitor)?;
+                Ok((*key, Fresh { seq: delivered.seq, report, at }))
+            });
+            match verdict {
+                Ok((key, report)) => {
+                    settled.accepted += 1;
+                    fresh.entry(key).or_default().push(report);
+                }
+                Err(refusal) => settled.rejected.push((delivered.seq, refusal)),
+            }
+        }
+        Ok(fresh)
+    }
+
+    async fn sweep_once(&self, now: Timestamp, limit: i64) -> sqlx::Result<bool> {
+        let mut tx = self.pool.begin().await?;
+        let due = store::live::lock_due(&mut tx, now, limit).await?;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let context = Context::read(&mut tx, now).await?;
+        let mut decided = self.step_all(&mut tx, &context, &due, &BTreeMap::new(), now).await?;
+        self.apply(&mut tx, &context, &mut decided, now).await?;
+        save(&mut tx, &decided, true).await?;
+        tx.commit().await?;
+        Ok(due.len() as i64 == limit)
+    }
+
+    /// Reads locked monitors and decides each.
+    async fn step_all(
+        &self,
+        conn: &mut PgConnection,
+        context: &Context,
+        monitors: &[i32],
+        seen: &BTreeMap<MonitorKey, Vec<Seen>>,
+        now: Timestamp,
+    ) -> sqlx::Result<Vec<Decided>> {
+        if monitors.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = store::live::read(conn, monitors).await?;
+        let configs = self.configs.current(conn, &rows).await?;
+        let mut decided = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(config) = configs.get(&row.monitor) else { continue };
+            let before = parse_live(&row.live)?;
+            let mut live = before.clone();
+            let given = config.given(context);
+            let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
+            let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
+            let config = Arc::clone(config);
+            decided.push(Decided { config, live, before, step, old_wake: row.wake_at });
+        }
+        Ok(decided)
+    }
+
+    /// Copies the raw results in, and marks what late ones touch.
+    async fn keep(
+        &self,
+        conn: &mut PgConnection,
+        location: LocationKey,
+        fresh: &BTreeMap<MonitorKey, Vec<Fresh<'_>>>,
+        decided: &[Decided],
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        let mut rows = Vec::new();
+        let mut details = Vec::new();
+        let mut late_quarters = Vec::new();
+        let mut certificates = Vec::new();
+        for one in decided {
+            let Some(list) = fresh.get(&one.config.monitor) else { continue };
+            for (report, disposition) in list.iter().zip(&one.step.folded) {
+                rows.push(report_row(one.config.monitor, location, report, *disposition));
+                if report.report.observation.outcome != Outcome::Pass {
+                    details.push(detail_row(one.config.monitor, location, report));
+                }
+                if let Some(quarter) = late_quarter(report, now) {
+                    late_quarters.push((one.config.monitor, quarter));
+                }
+                self.note_certificate(one.config.monitor, location, report, &mut certificates);
+            }
+            if let Some((from, to)) = late_span(list, &one.step.folded, now) {
+                store::chores::mark_refold(conn, one.config.monitor, from, to, now).await?;
+            }
+        }
+        late_quarters.dedup();
+        store::reports::copy_in(conn, &rows).await?;
+        store::reports::insert_details(conn, &details).await?;
+        store::rollups::mark_due(conn, &late_quarters).await?;
+        store::reports::upsert_certificates(conn, &certificates).await
+    }
+
+    /// Remembers a certificate that differs from the one stored last.
+    fn note_certificate(
+        &self,
+        monitor: MonitorKey,
+        location: LocationKey,
+        report: &Fresh<'_>,
+        into: &mut Vec<store::reports::CertificateRow>,
+    ) {
+        let Some(certificate) = &report.report.observation.certificate else { return };
+        let mut known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&(monitor, location)) == Some(&certificate.fingerprint) {
+            return;
+        }
+        known.insert((monitor, location), certificate.fingerprint.clone());
+        into.retain(|row: &store::reports::CertificateRow| (row.monitor, row.location) != (monitor, location));
+        into.push(store::reports::CertificateRow {
+            monitor,
+            location,
+            seen_at: report.at,
+            fingerprint: certificate.fingerprint.clone(),
+            facts: serde_json::to_value(certificate).unwrap_or_default(),
+        });
+    }
+}
+
+/// A report that will be stored.
+struct Fresh<'a> {
+    seq: i64,
+    report: &'a Reported,
+    /// Effective time.
+    at: Timestamp,
+}
+
+/// Monitors that were deleted since their keys were remembered have no live row any more.
+fn refuse_vanished(
+    fresh: &BTreeMap<MonitorKey, Vec<Fresh<'_>>>,
+    decided: &[Decided],
+    settled: &mut Settled,
+) {
+    let gone = fresh.iter().filter(|(m, _)| !decided.iter().any(|one| one.config.monitor == **m));
+    for report in gone.flat_map(|(_, list)| list) {
+        settled.accepted -= 1;
+        settled.rejected.push((report.seq, Refusal::UnknownMonitor));
+    }
+}
+
+/// When the attempt began, by our clock.
+fn effective_at(report: &Reported, rtt_ms: f64, now: Timestamp) -> Result<Timestamp, Refusal> {
+    let (age, rtt) = (report.age_at_send_ms, rtt_ms.clamp(0.0, 60_000.0));
+    if !age.is_finite() || !rtt.is_finite() || age.abs() > 1e12 {
+        return Err(Refusal::BadReport);
+    }
+    let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
+    let at = effective_time_us(now.as_microsecond(), age_us, rtt_us);
+    let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
+    if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }
+}
+
+fn seen_of(location: LocationKey, list: &[Fresh<'_>], now: Timestamp) -> Vec<Seen> {
+    list.iter()
+        .map(|fresh| {
+            let observation = &fresh.report.observation;
+            Seen {
+                received: now.as_millisecond(),
+                class: observation.class,
+                latency_ms: Millis::from(observation.phases_us.total.div_ceil(1000)),
+                kind: fresh.report.kind,
+                check_version: fresh.report.check_version,
+                age_estimated: fresh.report.age_estimated,
+                address: observation.address.clone(),
+                status: observation.status,
+                ..Seen::new(location, fresh.at.as_millisecond(), observation.outcome)
+            }
+        })
+        .collect()
+}
+
+fn report_row(
+    monitor: MonitorKey,
+    location: LocationKey,
+    fresh: &Fresh<'_>,
+    disposition: Disposition,
+) -> ReportRow {
+    let observation = &fresh.report.observation;
+    let phases = &observation.phases_us;
+    let us = |v: Option<u32>| v.map(|v| i32::try_from(v).unwrap_or(i32::MAX));
+    ReportRow {
+        effective_at: fresh.at,
+        monitor,
+        check_version: i32::try_from(fresh.report.check_version).unwrap_or(i32::MAX),
+        resolve_us: us(phases.resolve),
+        connect_us: us(phases.connect),
+        tls_us: us(phases.tls),
+        first_byte_us: us(phases.first_byte),
+        transfer_us: us(phases.transfer),
+        total_us: us(Some(phases.total)).unwrap_or(0),
+        size_bytes: observation.size.map(|v| i32::try_from(v).unwrap_or(i32::MAX)),
+        location,
+        outcome: observation.outcome.code(),
+        class: observation.class.map_or(0, |c| c.code()),
+        status: observation.status.and_then(|s| i16::try_from(s).ok()),
+        kind: fresh.report.kind.code(),
+        disposition: disposition.code(),
+    }
+}
+
+fn detail_row(monitor: MonitorKey, location: LocationKey, fresh: &Fresh<'_>) -> DetailRow {
+    // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
+    let detail = serde_json::to_string(&fresh.report.observation).unwrap_or_else(|_| "{}".to_owned());
+    let detail = detail.replace("\\u0000", "\\ufffd");
+    DetailRow { effective_at: fresh.at, monitor, location, detail }
+}
+
+/// The quarter hour that must be counted again because this report belongs to it and it was counted
+/// already. A retry may also end an event of the quarter before.
+fn late_quarter(fresh: &Fresh<'_>, now: Timestamp) -> Option<Timestamp> {
+    use crate::domain::rollup::{is_closed, quarter_of};
+    let reach = if fresh.report.kind == RunKind::Retry { 600 } else { 0 };
+    let quarter = quarter_of(fresh.at - SignedDuration::from_secs(reach));
+    is_closed(quarter, now).then_some(quarter)
+}
+
+/// The span of reports that came too late to vote but may tell what happened in an unknown stretch.
+fn late_span(
+    list: &[Fresh<'_>],
+    folded: &[Disposition],
+    now: Timestamp,
+) -> Option<(Timestamp, Timestamp)> {
+    let late = list.iter().zip(folded).filter(|(fresh, disposition)| {
+        matches!(disposition, Disposition::History(HistoryOnly::TooOld | HistoryOnly::OutOfOrder))
+            && now.duration_since(fresh.at) <= REFOLD
+    });
+    let times = late.map(|(fresh, _)| fresh.at);
+    Some((times.clone().min()?, times.max()?))
+}
+
+fn parse_live(text: &str) -> sqlx::Result<Live> {
+    serde_json::from_str(text).map_err(|e| sqlx::Error::Decode(format!("monitor_live.live: {e}").into()))
+}
+
+/// Writes the live rows back. A report only ever brings the wake-up forward; `exact` is for the sweep
+/// and for edits, which have just looked.
+async fn save(conn: &mut PgConnection, decided: &[Decided], exact: bool) -> sqlx::Result<()> {
+    let mut rows = Vec::with_capacity(decided.len());
+    for one in decided {
+        let live = serde_json::to_string(&one.live).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        let next = one.step.wake_at.map(at);
+        let wake_at = match (exact, one.old_wake, next) {
+            (false, Some(old), Some(next)) => Some(old.min(next)),
+            (false, Some(old), None) => Some(old),
+            (_, _, next) => next,
+        };
+        rows.push(LiveSave {
+            monitor: one.config.monitor,
+            live,
+            state: one.live.state.code(),
+            since_at: at(one.live.since),
+            wake_at,
+        });
+    }
+    store::live::save(conn, &rows).await
+}
+
+/// An instant of the decision core.
+fn at(millis: Millis) -> Timestamp {
+    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Deadlock or serialization failure: nothing was done, and trying again helps.
+fn lost_a_race(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|e| e.code());
+    matches!(code.as_deref(), Some("40P01" | "40001"))
+}

@@ -1,0 +1,174 @@
+//! Timed chores, each a step that any coordinator may take: sweep (silence takes the same road as
+//! reports), partitions, roll-ups, refolds of late reports, retention.
+
+mod refold;
+pub mod rollups;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use sqlx::PgPool;
+
+use crate::clock::Clock;
+use crate::store;
+use crate::triage::Triage;
+
+/// A sweep older than this means that no coordinator was running.
+const GAP: SignedDuration = SignedDuration::from_secs(15);
+/// Leniency after a gap is granted once in this time.
+const GRACE_AGAIN: SignedDuration = SignedDuration::from_secs(600);
+/// Partitions exist this many days ahead.
+const DAYS_AHEAD: i32 = 3;
+/// Quarter-hour roll-ups are kept this long.
+const QUARTERS_KEPT: SignedDuration = SignedDuration::from_hours(400 * 24);
+/// An agent's start is forgotten after this long without a batch of it.
+const BOOTS_KEPT: SignedDuration = SignedDuration::from_hours(35 * 24);
+
+/// The chores of one coordinator.
+#[derive(Debug, Clone)]
+pub struct Upkeep {
+    pub pool: PgPool,
+    pub triage: Arc<Triage>,
+    pub clock: Clock,
+}
+
+impl Upkeep {
+    /// Notices a gap in which nobody swept, then lets time pass for every monitor whose deadline has
+    /// come. True when more are waiting.
+    pub async fn sweep(&self, now: Timestamp) -> anyhow::Result<bool> {
+        self.look_for_gap(now).await?;
+        Ok(self.triage.sweep(now).await?)
+    }
+
+    /// Writes `sweep_at`; when it is older than 15 s, the time since is not known for any monitor, the
+    /// live rows of its beginning are kept for a refold, and deadlines become lenient once.
+    async fn look_for_gap(&self, now: Timestamp) -> sqlx::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        let old = store::chores::sweep(&mut tx).await?;
+        let mut row = old.unwrap_or(store::chores::SweepRow {
+            sweep_at: now,
+            grace_until: None,
+            grace_set_at: None,
+        });
+        if now.duration_since(row.sweep_at) > GAP {
+            store::chores::add_not_running(&mut tx, row.sweep_at, now).await?;
+            store::timeline::checkpoint_all(&mut tx, row.sweep_at).await?;
+            let again = row.grace_set_at.is_none_or(|at| now.duration_since(at) >= GRACE_AGAIN);
+            if again {
+                let stale_after = store::chores::longest_stale_after(&mut tx).await?;
+                row.grace_until = Some(now + SignedDuration::from_secs(stale_after));
+                row.grace_set_at = Some(now);
+            }
+            tracing::warn!(
+                from = %row.sweep_at, to = %now, lenient = again,
+                "no coordinator was running; that time is unknown in every figure"
+            );
+        }
+        row.sweep_at = now;
+        store::chores::set_sweep(&mut tx, row).await?;
+        tx.commit().await
+    }
+
+    /// Creates the days' partitions ahead of time and drops those beyond the retention.
+    pub async fn partitions(&self, now: Timestamp) -> sqlx::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        if !store::chores::claim(&mut tx, "partitions").await? {
+            return Ok(());
+        }
+        let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let existing = store::reports::partition_days(&mut tx).await?;
+        for offset in -1..=DAYS_AHEAD {
+            let Ok(day) = today.checked_add(jiff::Span::new().days(offset)) else { continue };
+            if !existing.contains(&day) {
+                store::reports::ensure_partition(&mut tx, day).await?;
+            }
+        }
+        let kept = store::settings_read::raw_days(&mut tx).await?;
+        if let Ok(oldest) = today.checked_sub(jiff::Span::new().days(kept)) {
+            for day in existing.into_iter().filter(|day| *day < oldest) {
+                store::reports::drop_partition(&mut tx, day).await?;
+            }
+        }
+        tx.commit().await
+    }
+
+    /// One round of roll-ups; true when there may be more.
+    pub async fn roll_up(&self, now: Timestamp) -> sqlx::Result<bool> {
+        let zones = store::settings_read::report_zones(&mut *self.pool.acquire().await?).await?;
+        rollups::step(&self.pool, &zones, now).await
+    }
+
+    /// Refolds one monitor whose late reports have all come; true when there may be more.
+    pub async fn refold(&self, now: Timestamp) -> anyhow::Result<bool> {
+        refold::step(&self.pool, now).await
+    }
+
+    /// Deletes what has had its time.
+    pub async fn forget(&self, now: Timestamp) -> sqlx::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        if !store::chores::claim(&mut tx, "forget").await? {
+            return Ok(());
+        }
+        store::chores::forget(&mut tx, now).await?;
+        store::boots::forget_before(&mut tx, now - BOOTS_KEPT).await?;
+        store::rollups::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
+        tx.commit().await
+    }
+
+    /// Sweeps every second.
+    pub async fn run_sweep(
+        self,
+        pulse: impl Fn() + Send + Sync,
+        stop: tokio_util::sync::CancellationToken,
+    ) {
+        while !stop.is_cancelled() {
+            match self.sweep(self.clock.now()).await {
+                Ok(true) => {
+                    pulse();
+                    continue;
+                }
+                Ok(false) => {}
+                Err(error) => tracing::error!(error = format!("{error:#}"), "the sweep failed"),
+            }
+            // A tick that ends in a database error is a moved loop all the same.
+            pulse();
+            if wait(&self.clock, Duration::from_secs(1), &stop).await {
+                break;
+            }
+        }
+    }
+
+    /// Everything that can wait a little: roll-ups and refolds every ten seconds, partitions and
+    /// retention every hour.
+    pub async fn run_chores(self, stop: tokio_util::sync::CancellationToken) {
+        let mut hourly = Timestamp::MIN;
+        while !stop.is_cancelled() {
+            let now = self.clock.now();
+            if now.duration_since(hourly) >= SignedDuration::from_hours(1) {
+                hourly = now;
+                log("partitions", self.partitions(now).await.map_err(Into::into));
+                log("retention", self.forget(now).await.map_err(Into::into));
+            }
+            let rolled = log("roll-ups", self.roll_up(now).await.map_err(Into::into));
+            let refolded = log("refolds", self.refold(now).await);
+            let more = rolled == Some(true) || refolded == Some(true);
+            if !more && wait(&self.clock, Duration::from_secs(10), &stop).await {
+                break;
+            }
+        }
+    }
+}
+
+fn log<T>(chore: &'static str, result: anyhow::Result<T>) -> Option<T> {
+    result
+        .inspect_err(|error| tracing::error!(chore, error = format!("{error:#}"), "a chore failed"))
+        .ok()
+}
+
+/// Waits; true when it is time to stop.
+async fn wait(clock: &Clock, span: Duration, stop: &tokio_util::sync::CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => true,
+        () = clock.sleep(span) => false,
+    }
+}
