@@ -13,4 +13,6 @@ pub mod probe;
 pub mod process;
 pub mod protocol;
 pub mod store;
+pub mod triage;
 pub mod up;
+pub mod upkeep;

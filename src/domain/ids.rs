@@ -13,7 +13,7 @@ pub struct MonitorKey(pub i32);
 #[serde(transparent)]
 pub struct LocationKey(pub i16);
 
-/// Key of an incident inside the database.
+/// Id of an incident, the same inside and outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct IncidentKey(pub i64);
+pub struct IncidentKey(pub uuid::Uuid);

@@ -16,12 +16,17 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// The word in the database, in JSON and in traces.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Degraded => "degraded",
             Severity::Partial => "partial",
             Severity::Down => "down",
         }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Severity::Degraded, Severity::Partial, Severity::Down].into_iter().find(|severity| severity.name() == name)
     }
 }
 

@@ -18,7 +18,11 @@ pub fn quarantine_cap(online: usize) -> usize {
 /// Who is quarantined, of the locations found impaired; and whether there are more than the cap
 /// allows. Above it nobody is: with most locations in doubt there is no telling which to believe.
 pub fn quarantine<L: Clone>(impaired: &[L], online: usize) -> (Vec<L>, bool) {
-    if impaired.len() > quarantine_cap(online) { (Vec::new(), true) } else { (impaired.to_vec(), false) }
+    if impaired.len() > quarantine_cap(online) {
+        (Vec::new(), true)
+    } else {
+        (impaired.to_vec(), false)
+    }
 }
 
 #[cfg(test)]

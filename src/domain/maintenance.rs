@@ -53,8 +53,11 @@ pub fn quiet(windows: &[Window], interval: Millis, at: Millis) -> bool {
 /// does not hold now.
 pub fn quiet_until(windows: &[Window], interval: Millis, at: Millis) -> Option<Millis> {
     let mut until = at;
-    while let Some(next) =
-        windows.iter().filter(|window| window.quiets(interval, until)).map(|window| window.quiet_end(interval)).max()
+    while let Some(next) = windows
+        .iter()
+        .filter(|window| window.quiets(interval, until))
+        .map(|window| window.quiet_end(interval))
+        .max()
     {
         until = next;
     }
@@ -96,7 +99,10 @@ mod tests {
 
     #[test]
     fn a_window_that_lets_alerts_through_keeps_nothing_silent() {
-        let loud = Window { switches: Switches { suppress_alerts: false, ..Switches::default() }, ..window(100, 400) };
+        let loud = Window {
+            switches: Switches { suppress_alerts: false, ..Switches::default() },
+            ..window(100, 400)
+        };
         assert!(!quiet(&[loud], 60, 200));
         assert_eq!(last_end(&[loud], 60, 1000), None);
     }

@@ -38,7 +38,11 @@ impl Invalid {
     /// The same refusal seen from one level further out: `value` under `assertions[1]` becomes
     /// `assertions[1].value`.
     pub fn under(mut self, parent: &str) -> Self {
-        let glue = if parent.is_empty() || self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        let glue = if parent.is_empty() || self.field.is_empty() || self.field.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
         self.field = format!("{parent}{glue}{}", self.field);
         self
     }

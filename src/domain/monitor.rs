@@ -14,7 +14,9 @@ pub enum LocationSelector {
     /// `"all"`
     Word(AllWord),
     Names(Vec<String>),
-    Labels { labels: BTreeMap<String, String> },
+    Labels {
+        labels: BTreeMap<String, String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -249,7 +251,10 @@ impl PolicySpec {
         if let Some(quorum) = self.quorum {
             p.quorum = quorum.parse().map_err(|e| e.under("policy"))?;
         }
-        let count = |field: &str, value: Option<u32>, range: std::ops::RangeInclusive<u32>, into: &mut u32| match value {
+        let count = |field: &str,
+                     value: Option<u32>,
+                     range: std::ops::RangeInclusive<u32>,
+                     into: &mut u32| match value {
             None => Ok(()),
             Some(v) if range.contains(&v) => {
                 *into = v;
@@ -272,7 +277,10 @@ impl PolicySpec {
                 *into = (v * 1000.0).round() as Millis;
                 Ok(())
             }
-            Some(v) => Err(Invalid::new(format!("policy.{field}"), format!("{v} is out of range: 0 to {max} seconds"))),
+            Some(v) => Err(Invalid::new(
+                format!("policy.{field}"),
+                format!("{v} is out of range: 0 to {max} seconds"),
+            )),
         };
         span("retry_gap_s", self.retry_gap_s, 300.0, &mut p.retry_gap)?;
         span("pass_gap_s", self.pass_gap_s, 300.0, &mut p.pass_gap)?;
@@ -289,7 +297,8 @@ impl PolicySpec {
                 "is longer than retry_gap_s, so that no retry would ever count",
             ));
         }
-        let run = Millis::from(p.fail_after) * p.timeout + Millis::from(p.fail_after - 1) * p.retry_gap;
+        let run =
+            Millis::from(p.fail_after) * p.timeout + Millis::from(p.fail_after - 1) * p.retry_gap;
         if run > p.stale_after {
             return Err(Invalid::new(
                 "policy.fail_after",
@@ -313,8 +322,12 @@ impl QuorumSpec {
             (QuorumMode::Any, None, None) => Ok(Quorum::Any),
             (QuorumMode::AtLeast, Some(k @ 1..=100), None) => Ok(Quorum::AtLeast(k)),
             (QuorumMode::Percent, None, Some(p @ 1..=100)) => Ok(Quorum::Percent(p)),
-            (QuorumMode::AtLeast, _, None) => Err(Invalid::new("quorum.k", "at_least needs k, from 1 to 100")),
-            (QuorumMode::Percent, None, _) => Err(Invalid::new("quorum.percent", "percent needs percent, from 1 to 100")),
+            (QuorumMode::AtLeast, _, None) => {
+                Err(Invalid::new("quorum.k", "at_least needs k, from 1 to 100"))
+            }
+            (QuorumMode::Percent, None, _) => {
+                Err(Invalid::new("quorum.percent", "percent needs percent, from 1 to 100"))
+            }
             (_, Some(_), _) => Err(Invalid::new("quorum.k", "belongs to mode at_least only")),
             (_, _, Some(_)) => Err(Invalid::new("quorum.percent", "belongs to mode percent only")),
         }

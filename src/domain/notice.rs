@@ -8,43 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// How bad an incident is; the order is by severity.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Degraded,
-    Partial,
-    Down,
-}
-
-impl Severity {
-    /// The word in the database and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Degraded => "degraded",
-            Severity::Partial => "partial",
-            Severity::Down => "down",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Severity::Degraded, Severity::Partial, Severity::Down]
-            .into_iter()
-            .find(|s| s.word() == word)
-    }
-}
+pub use super::incident::Severity;
 
 /// What happened to the incident, as the receiver hears it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -424,8 +388,8 @@ mod tests {
             assert_eq!(NoticeKind::from_word(kind.word()), Some(kind));
         }
         for severity in [Degraded, Partial, Down] {
-            assert_eq!(serde_json::to_value(severity).unwrap(), severity.word());
-            assert_eq!(Severity::from_word(severity.word()), Some(severity));
+            assert_eq!(serde_json::to_value(severity).unwrap(), severity.name());
+            assert_eq!(Severity::from_name(severity.name()), Some(severity));
         }
     }
 

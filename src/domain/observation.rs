@@ -246,7 +246,10 @@ mod tests {
         for class in Class::ALL {
             assert!(seen.insert(class.code()), "{class:?} shares its number");
             assert_eq!(Class::from_code(class.code()), Some(*class));
-            assert_eq!(serde_json::to_value(class).ok(), Some(serde_json::Value::from(class.name())));
+            assert_eq!(
+                serde_json::to_value(class).ok(),
+                Some(serde_json::Value::from(class.name()))
+            );
             assert!(!class.sentence().is_empty() && !class.look_first().is_empty());
         }
     }

@@ -242,7 +242,12 @@ impl Counts {
 /// Counts one monitor's results of [`from_s`, `to_s`) per location. `samples` are ordered by location
 /// and time and reach past `to_s`, so that the retries of a run that began just before it are seen: an
 /// event belongs to the span in which its scheduled attempt began.
-pub fn count(samples: &[Sample], from_s: i64, to_s: i64, thresholds: &[u32]) -> BTreeMap<LocationKey, Counts> {
+pub fn count(
+    samples: &[Sample],
+    from_s: i64,
+    to_s: i64,
+    thresholds: &[u32],
+) -> BTreeMap<LocationKey, Counts> {
     let mut all: BTreeMap<LocationKey, Counts> = BTreeMap::new();
     let mut event: Option<Sample> = None;
     for (i, sample) in samples.iter().enumerate() {
@@ -252,13 +257,16 @@ pub fn count(samples: &[Sample], from_s: i64, to_s: i64, thresholds: &[u32]) -> 
         }
         match sample.kind {
             RunKind::Scheduled => event = inside.then_some(*sample),
-            RunKind::Retry if event.is_some_and(|e| e.location == sample.location) => event = Some(*sample),
+            RunKind::Retry if event.is_some_and(|e| e.location == sample.location) => {
+                event = Some(*sample)
+            }
             RunKind::Retry | RunKind::Confirm | RunKind::Manual => {}
         }
-        let next_run = samples[i + 1..]
-            .iter()
-            .find(|s| s.location != sample.location || matches!(s.kind, RunKind::Scheduled | RunKind::Retry));
-        let ends = next_run.is_none_or(|s| s.location != sample.location || s.kind == RunKind::Scheduled);
+        let next_run = samples[i + 1..].iter().find(|s| {
+            s.location != sample.location || matches!(s.kind, RunKind::Scheduled | RunKind::Retry)
+        });
+        let ends =
+            next_run.is_none_or(|s| s.location != sample.location || s.kind == RunKind::Scheduled);
         if ends && let Some(last) = event.take() {
             all.entry(last.location).or_default().add_event(&last);
         }
@@ -273,7 +281,15 @@ mod tests {
     use super::*;
 
     fn sample(at_s: i64, kind: RunKind, outcome: Outcome, total_us: u32) -> Sample {
-        Sample { at_s, location: LocationKey(1), outcome, class: None, kind, total_us, outdated: false }
+        Sample {
+            at_s,
+            location: LocationKey(1),
+            outcome,
+            class: None,
+            kind,
+            total_us,
+            outdated: false,
+        }
     }
 
     #[test]
@@ -295,7 +311,11 @@ mod tests {
         assert_eq!((counts.events_ok, counts.events_fail, counts.events_invalid), (3, 1, 1));
         assert_eq!((counts.runs, counts.passes, counts.fails, counts.errors), (8, 2, 5, 1));
         let next = &count(&samples, 900, 1800, &[])[&LocationKey(1)];
-        assert_eq!((next.events_ok, next.runs, next.passes), (0, 1, 1), "the event was counted where it began");
+        assert_eq!(
+            (next.events_ok, next.runs, next.passes),
+            (0, 1, 1),
+            "the event was counted where it began"
+        );
     }
 
     #[test]

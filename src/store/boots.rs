@@ -7,7 +7,12 @@ use uuid::Uuid;
 
 /// Creates the row on an agent's first batch after a start, locks it, and answers the last sequence
 /// number stored. Two statements, because an upsert does not see what it waited for.
-pub async fn lock(conn: &mut PgConnection, agent: Uuid, boot: Uuid, now: Timestamp) -> sqlx::Result<i64> {
+pub async fn lock(
+    conn: &mut PgConnection,
+    agent: Uuid,
+    boot: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<i64> {
     sqlx::query!(
         "insert into agent_boot (agent_id, boot, last_seq, last_at) values ($1, $2, 0, $3) on conflict do nothing",
         agent,
@@ -49,5 +54,8 @@ pub async fn advance(
 
 /// Forgets starts that have been silent for long: nothing of theirs can arrive any more.
 pub async fn forget_before(conn: &mut PgConnection, before: Timestamp) -> sqlx::Result<u64> {
-    Ok(sqlx::query!("delete from agent_boot where last_at < $1", before.to_sqlx()).execute(conn).await?.rows_affected())
+    Ok(sqlx::query!("delete from agent_boot where last_at < $1", before.to_sqlx())
+        .execute(conn)
+        .await?
+        .rows_affected())
 }

@@ -65,7 +65,7 @@ pub async fn rules(conn: &mut PgConnection) -> sqlx::Result<Vec<ChannelRule>> {
         id: row.channel_id,
         is_default: row.is_default,
         // The column's check holds exactly these words.
-        min_severity: Severity::from_word(&row.min_severity).unwrap_or(Severity::Degraded),
+        min_severity: Severity::from_name(&row.min_severity).unwrap_or(Severity::Degraded),
         enabled: row.enabled,
     })
     .fetch_all(conn)

@@ -8,9 +8,12 @@ use crate::domain::ids::MonitorKey;
 
 /// Claims a chore for this transaction; false when another coordinator is at it.
 pub async fn claim(conn: &mut PgConnection, chore: &str) -> sqlx::Result<bool> {
-    sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock(hashtext('quorate chore'), hashtext($1)) as "got!""#, chore)
-        .fetch_one(conn)
-        .await
+    sqlx::query_scalar!(
+        r#"select pg_try_advisory_xact_lock(hashtext('quorate chore'), hashtext($1)) as "got!""#,
+        chore
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// When a coordinator swept last, and until when deadlines are lenient.
@@ -50,7 +53,11 @@ pub async fn set_sweep(conn: &mut PgConnection, row: SweepRow) -> sqlx::Result<(
 }
 
 /// A stretch in which no coordinator swept.
-pub async fn add_not_running(conn: &mut PgConnection, from: Timestamp, to: Timestamp) -> sqlx::Result<()> {
+pub async fn add_not_running(
+    conn: &mut PgConnection,
+    from: Timestamp,
+    to: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into not_running (from_at, to_at) values ($1, $2) on conflict (from_at) do nothing",
         from.to_sqlx(),
@@ -131,21 +138,35 @@ pub async fn take_refold(
 pub async fn forget(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()> {
     let now = now.to_sqlx();
     sqlx::query!("delete from session where expires_at < $1", now).execute(&mut *conn).await?;
-    sqlx::query!("delete from one_time_link where expires_at < $1::timestamptz - interval '30 days'", now)
-        .execute(&mut *conn)
-        .await?;
-    sqlx::query!("delete from probe_request where expires_at < $1::timestamptz - interval '1 hour'", now)
-        .execute(&mut *conn)
-        .await?;
-    sqlx::query!("delete from assignment_change where at < $1::timestamptz - interval '1 day'", now)
-        .execute(&mut *conn)
-        .await?;
+    sqlx::query!(
+        "delete from one_time_link where expires_at < $1::timestamptz - interval '30 days'",
+        now
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from probe_request where expires_at < $1::timestamptz - interval '1 hour'",
+        now
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from assignment_change where at < $1::timestamptz - interval '1 day'",
+        now
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!("delete from decision where at < $1::timestamptz - interval '90 days'", now)
         .execute(&mut *conn)
         .await?;
-    sqlx::query!("delete from monitor_checkpoint where at < $1::timestamptz - interval '2 days'", now)
-        .execute(&mut *conn)
+    sqlx::query!(
+        "delete from monitor_checkpoint where at < $1::timestamptz - interval '2 days'",
+        now
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!("delete from audit where at < $1::timestamptz - interval '2 years'", now)
+        .execute(conn)
         .await?;
-    sqlx::query!("delete from audit where at < $1::timestamptz - interval '2 years'", now).execute(conn).await?;
     Ok(())
 }

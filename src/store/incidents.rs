@@ -212,7 +212,11 @@ pub struct IncidentRow {
     pub sentence: String,
 }
 
-pub async fn get(conn: &mut PgConnection, monitor: MonitorKey, incident: Uuid) -> sqlx::Result<Option<IncidentRow>> {
+pub async fn get(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<Option<IncidentRow>> {
     sqlx::query!(
         "select subject, severity, started_at, opened_at, ended_at, resolved_at, resolve_reason, low, suppressed, sentence
          from incident where monitor_id = $1 and incident_id = $2",

@@ -54,7 +54,11 @@ pub async fn lock(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<()>
 }
 
 /// Locks up to `limit` monitors whose time has come and that nobody else holds; answers their keys.
-pub async fn lock_due(conn: &mut PgConnection, now: Timestamp, limit: i64) -> sqlx::Result<Vec<i32>> {
+pub async fn lock_due(
+    conn: &mut PgConnection,
+    now: Timestamp,
+    limit: i64,
+) -> sqlx::Result<Vec<i32>> {
     sqlx::query_scalar!(
         "select monitor_id from monitor_live where wake_at <= $1 order by monitor_id limit $2
          for no key update skip locked",

@@ -39,7 +39,7 @@ pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Res
             new.incident,
             new.channel,
             new.payload.kind.word(),
-            new.payload.severity.word(),
+            new.payload.severity.name(),
             payload,
             new.created_at.to_sqlx(),
         )

@@ -48,7 +48,11 @@ pub async fn copy_in(conn: &mut PgConnection, rows: &[ReportRow]) -> sqlx::Resul
 
 /// The same COPY into any table with the columns of `report`, by a statement of the caller's: the
 /// benchmark measures against it.
-pub async fn copy_rows_into(conn: &mut PgConnection, statement: &'static str, rows: &[ReportRow]) -> sqlx::Result<()> {
+pub async fn copy_rows_into(
+    conn: &mut PgConnection,
+    statement: &'static str,
+    rows: &[ReportRow],
+) -> sqlx::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -162,14 +166,19 @@ pub async fn partition_days(conn: &mut PgConnection) -> sqlx::Result<Vec<Date>> 
     )
     .fetch_all(conn)
     .await?;
-    Ok(names.iter().filter_map(|n| Date::strptime("%Y%m%d", n.strip_prefix("report_")?).ok()).collect())
+    Ok(names
+        .iter()
+        .filter_map(|n| Date::strptime("%Y%m%d", n.strip_prefix("report_")?).ok())
+        .collect())
 }
 
 /// Drops a day.
 pub async fn drop_partition(conn: &mut PgConnection, day: Date) -> sqlx::Result<()> {
     for table in ["report", "report_detail"] {
         let name = format!("{table}_{}", day.strftime("%Y%m%d"));
-        sqlx::raw_sql(AssertSqlSafe(format!("drop table if exists {name}"))).execute(&mut *conn).await?;
+        sqlx::raw_sql(AssertSqlSafe(format!("drop table if exists {name}")))
+            .execute(&mut *conn)
+            .await?;
     }
     Ok(())
 }

@@ -152,7 +152,10 @@ pub async fn quarters(
 }
 
 /// Asks for a quarter to be counted again, because a late report touched it.
-pub async fn mark_due(conn: &mut PgConnection, quarters: &[(MonitorKey, Timestamp)]) -> sqlx::Result<()> {
+pub async fn mark_due(
+    conn: &mut PgConnection,
+    quarters: &[(MonitorKey, Timestamp)],
+) -> sqlx::Result<()> {
     if quarters.is_empty() {
         return Ok(());
     }
@@ -170,7 +173,10 @@ pub async fn mark_due(conn: &mut PgConnection, quarters: &[(MonitorKey, Timestam
 }
 
 /// Takes up to `limit` quarters off the list; the deletion is the claim, in the transaction that counts.
-pub async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<(MonitorKey, Timestamp)>> {
+pub async fn take_due(
+    conn: &mut PgConnection,
+    limit: i64,
+) -> sqlx::Result<Vec<(MonitorKey, Timestamp)>> {
     sqlx::query!(
         "delete from rollup_due where (monitor_id, at) in (
              select monitor_id, at from rollup_due order by at, monitor_id limit $1 for update skip locked)
@@ -220,12 +226,17 @@ pub async fn thresholds(
 
 /// The largest monitor key in use.
 pub async fn last_monitor(conn: &mut PgConnection) -> sqlx::Result<i32> {
-    sqlx::query_scalar!(r#"select coalesce(max(monitor_id), 0) as "last!" from monitor"#).fetch_one(conn).await
+    sqlx::query_scalar!(r#"select coalesce(max(monitor_id), 0) as "last!" from monitor"#)
+        .fetch_one(conn)
+        .await
 }
 
 /// Drops quarters before an instant; civil days stay for ever.
 pub async fn forget_quarters(conn: &mut PgConnection, before: Timestamp) -> sqlx::Result<u64> {
-    Ok(sqlx::query!("delete from rollup_quarter where at < $1", before.to_sqlx()).execute(conn).await?.rows_affected())
+    Ok(sqlx::query!("delete from rollup_quarter where at < $1", before.to_sqlx())
+        .execute(conn)
+        .await?
+        .rows_affected())
 }
 
 fn map<K, V>(value: &serde_json::Value) -> sqlx::Result<BTreeMap<K, V>>

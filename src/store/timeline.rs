@@ -35,9 +35,13 @@ pub struct Interval {
 /// pieces), and what was open ends there.
 pub async fn begin(conn: &mut PgConnection, new: &NewInterval) -> sqlx::Result<()> {
     let at = new.from_at.to_sqlx();
-    sqlx::query!("delete from monitor_state where monitor_id = $1 and from_at >= $2", new.monitor.0, at)
-        .execute(&mut *conn)
-        .await?;
+    sqlx::query!(
+        "delete from monitor_state where monitor_id = $1 and from_at >= $2",
+        new.monitor.0,
+        at
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!(
         "update monitor_state set to_at = $2
          where monitor_id = $1 and (to_at is null or to_at > $2)",
@@ -106,7 +110,12 @@ pub async fn between(
 }
 
 /// Writes a closed piece into the past: what was stored there is cut around it.
-pub async fn splice(conn: &mut PgConnection, monitor: MonitorKey, piece: &Interval, to: Timestamp) -> sqlx::Result<()> {
+pub async fn splice(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    piece: &Interval,
+    to: Timestamp,
+) -> sqlx::Result<()> {
     let (from_at, to_at) = (piece.from_at.to_sqlx(), to.to_sqlx());
     let beyond = sqlx::query!(
         r#"select to_at, state, evidence_stale, low, found_late, incident_id from monitor_state
@@ -133,13 +142,16 @@ pub async fn splice(conn: &mut PgConnection, monitor: MonitorKey, piece: &Interv
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
-        "insert into monitor_state (monitor_id, from_at, to_at, state, evidence_stale, low, found_late)
-         values ($1, $2, $3, $4, false, $5, true)",
+        "insert into monitor_state (monitor_id, from_at, to_at, state, evidence_stale, low, found_late, incident_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
         monitor.0,
         from_at,
         to_at,
         piece.state,
+        piece.evidence_stale,
         piece.low,
+        piece.found_late,
+        piece.incident,
     )
     .execute(&mut *conn)
     .await?;
@@ -164,7 +176,12 @@ pub async fn splice(conn: &mut PgConnection, monitor: MonitorKey, piece: &Interv
 }
 
 /// Keeps a live row as the place where a refold can start.
-pub async fn add_checkpoint(conn: &mut PgConnection, monitor: MonitorKey, at: Timestamp, live: &str) -> sqlx::Result<()> {
+pub async fn add_checkpoint(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    at: Timestamp,
+    live: &str,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into monitor_checkpoint (monitor_id, at, live) values ($1, $2, $3) on conflict do nothing",
         monitor.0,
@@ -207,7 +224,11 @@ pub async fn checkpoint(
 }
 
 /// Counts a change of the past.
-pub async fn bump_revision(conn: &mut PgConnection, monitor: MonitorKey, now: Timestamp) -> sqlx::Result<()> {
+pub async fn bump_revision(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into monitor_revision (monitor_id, data_revision, changed_at) values ($1, 1, $2)
          on conflict (monitor_id) do update

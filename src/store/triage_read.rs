@@ -116,10 +116,13 @@ pub async fn configs(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<
 
 /// Keys of monitors by outside id; deleted ones are absent.
 pub async fn keys(conn: &mut PgConnection, uids: &[Uuid]) -> sqlx::Result<Vec<(Uuid, MonitorKey)>> {
-    sqlx::query!("select uid, monitor_id from monitor where uid = any($1) and deleted_at is null", uids)
-        .map(|r| (r.uid, MonitorKey(r.monitor_id)))
-        .fetch_all(conn)
-        .await
+    sqlx::query!(
+        "select uid, monitor_id from monitor where uid = any($1) and deleted_at is null",
+        uids
+    )
+    .map(|r| (r.uid, MonitorKey(r.monitor_id)))
+    .fetch_all(conn)
+    .await
 }
 
 /// What notices say of a monitor.
@@ -156,7 +159,11 @@ pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result
 
 /// The sweep's memory: when a coordinator swept last, and until when deadlines are lenient.
 pub async fn grace_until(conn: &mut PgConnection) -> sqlx::Result<Option<Timestamp>> {
-    Ok(sqlx::query_scalar!("select grace_until from sweep").fetch_optional(conn).await?.flatten().map(|t| t.to_jiff()))
+    Ok(sqlx::query_scalar!("select grace_until from sweep")
+        .fetch_optional(conn)
+        .await?
+        .flatten()
+        .map(|t| t.to_jiff()))
 }
 
 /// How many monitors a location is configured for.

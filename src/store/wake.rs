@@ -20,14 +20,19 @@ pub enum Change {
 
 /// Takes the next revision and records the change. The head row stays locked until the commit, so that
 /// the order of commits is the order of revisions: call it late.
-pub async fn change(conn: &mut PgConnection, changes: &[Change], now: Timestamp) -> sqlx::Result<()> {
+pub async fn change(
+    conn: &mut PgConnection,
+    changes: &[Change],
+    now: Timestamp,
+) -> sqlx::Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
     let count = i64::try_from(changes.len()).unwrap_or(i64::MAX);
-    let head = sqlx::query_scalar!("update assignment_head set rev = rev + $1 returning rev", count)
-        .fetch_one(&mut *conn)
-        .await?;
+    let head =
+        sqlx::query_scalar!("update assignment_head set rev = rev + $1 returning rev", count)
+            .fetch_one(&mut *conn)
+            .await?;
     for (rev, change) in (head - count + 1..).zip(changes) {
         let (kind, monitor, location) = match change {
             Change::Monitor(m) => ("monitor", Some(m.0), None),

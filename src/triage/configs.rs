@@ -21,30 +21,32 @@ use crate::store::triage_read::ConfigRow;
 /// At most this many reports, and so monitors, in one transaction.
 pub const MAX_PER_TRANSACTION: usize = 1_000;
 
+/// A monitor's settings with every number in place.
 #[derive(Debug)]
-pub(super) struct Config {
-    pub(super) monitor: MonitorKey,
+pub struct Settings {
+    pub monitor: MonitorKey,
     revision: i32,
-    pub(super) policy: Policy,
-    pub(super) check_version: u32,
-    pub(super) locations: Vec<LocationKey>,
+    pub policy: Policy,
+    pub check_version: u32,
+    /// In configured order.
+    pub locations: Vec<LocationKey>,
 }
 
 /// What `Inputs` borrows from.
 #[derive(Debug)]
 pub(super) struct Given {
-    seats: Arc<[Seat]>,
+    pub(super) seats: Arc<[Seat]>,
     windows: Vec<Window>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    configs: RwLock<HashMap<MonitorKey, Arc<Config>>>,
+    configs: RwLock<HashMap<MonitorKey, Arc<Settings>>>,
     /// Outside ids never change and are never reused.
     keys: RwLock<HashMap<Uuid, MonitorKey>>,
 }
 
-impl Config {
+impl Settings {
     pub(super) fn given(&self, context: &Context) -> Given {
         Given { seats: context.seats(&self.locations), windows: context.windows(self.monitor) }
     }
@@ -73,7 +75,7 @@ impl Cache {
         &self,
         conn: &mut PgConnection,
         rows: &[LiveRow],
-    ) -> sqlx::Result<BTreeMap<MonitorKey, Arc<Config>>> {
+    ) -> sqlx::Result<BTreeMap<MonitorKey, Arc<Settings>>> {
         let mut found = BTreeMap::new();
         let mut missing = Vec::new();
         {
@@ -93,7 +95,7 @@ impl Cache {
         let read = store::triage_read::configs(conn, &missing).await?;
         let mut configs = self.configs.write().unwrap_or_else(PoisonError::into_inner);
         for row in read {
-            let config = Arc::new(parse(row)?);
+            let config = Arc::new(settings(row)?);
             configs.insert(config.monitor, Arc::clone(&config));
             found.insert(config.monitor, config);
         }
@@ -132,11 +134,12 @@ impl Cache {
 }
 
 /// A stored policy was checked when it was saved; one that no longer resolves is our fault, and said so.
-fn parse(row: ConfigRow) -> sqlx::Result<Config> {
+pub fn settings(row: ConfigRow) -> sqlx::Result<Settings> {
     let bad = |what: String| {
         sqlx::Error::Decode(format!("settings of monitor {}: {what}", row.monitor.0).into())
     };
-    let spec: PolicySpec = serde_json::from_value(row.policy.clone()).map_err(|e| bad(e.to_string()))?;
+    let spec: PolicySpec =
+        serde_json::from_value(row.policy.clone()).map_err(|e| bad(e.to_string()))?;
     let interval = u32::try_from(row.interval_s).unwrap_or_default();
     let interval = Interval::from_secs(interval).map_err(|e| bad(e.to_string()))?;
     let timeout =
@@ -145,7 +148,7 @@ fn parse(row: ConfigRow) -> sqlx::Result<Config> {
     let policy = spec
         .resolve(interval, timeout, slow, row.locations.len())
         .map_err(|e| bad(e.to_string()))?;
-    Ok(Config {
+    Ok(Settings {
         monitor: row.monitor,
         revision: row.config_rev,
         policy,

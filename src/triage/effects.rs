@@ -82,7 +82,7 @@ impl Triage {
                 continue;
             }
             let told = Telling { incident, kind, severity, previous, lines: &lines };
-            queue_notices(conn, context, one, told, now).await?;
+            queue_notices(conn, one, told, now).await?;
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ async fn write_incident(
                 incident,
                 monitor,
                 subject: format!("monitor:{}", facts.uid),
-                severity: severity.word(),
+                severity: severity.name(),
                 started_at: at(*started_at),
                 opened_at: at(event.at),
                 low: *low,
@@ -132,37 +132,59 @@ async fn write_incident(
             incident
         }
         (What::Reopened { severity }, Some(incident)) => {
-            let word = severity.word();
-            store::incidents::reopen(conn, monitor, incident, word, event.suppressed, &why, evidence).await?;
+            let word = severity.name();
+            store::incidents::reopen(
+                conn,
+                monitor,
+                incident,
+                word,
+                event.suppressed,
+                &why,
+                evidence,
+            )
+            .await?;
             incident
         }
         (What::Escalated { to, .. }, Some(incident)) => {
-            store::incidents::shift(conn, monitor, incident, to.word(), true, &why, evidence).await?;
+            store::incidents::shift(conn, monitor, incident, to.name(), true, &why, evidence)
+                .await?;
             incident
         }
         (What::Downgraded { to, .. }, Some(incident)) => {
-            store::incidents::shift(conn, monitor, incident, to.word(), false, &why, evidence).await?;
+            store::incidents::shift(conn, monitor, incident, to.name(), false, &why, evidence)
+                .await?;
             incident
         }
         (What::Resolved { ended_at, ending }, Some(incident)) => {
             let (ended, resolved) = (at(*ended_at), at(event.at));
-            store::incidents::resolve(conn, monitor, incident, ended, resolved, Some(ending_word(*ending))).await?;
+            store::incidents::resolve(
+                conn,
+                monitor,
+                incident,
+                ended,
+                resolved,
+                Some(ending_word(*ending)),
+            )
+            .await?;
             incident
         }
         (What::AfterMaintenance { started_at, .. }, Some(incident)) => {
             let (started, opened) = (at(*started_at), at(event.at));
-            store::incidents::announce(conn, monitor, incident, started, opened, &why, evidence).await?;
+            store::incidents::announce(conn, monitor, incident, started, opened, &why, evidence)
+                .await?;
             incident
         }
         (What::FlapStart | What::EvidenceWithdrawn, Some(incident)) => incident,
         _ => return Ok(None),
     };
     if !matches!(event.what, What::Resolved { .. }) {
-        let (flapping, stale, low) = (one.live.flaps.flapping, one.live.evidence_stale, one.live.low);
+        let (flapping, stale, low) =
+            (one.live.flaps.flapping, one.live.evidence_stale, one.live.low);
         store::incidents::mark(conn, monitor, incident, flapping, stale, low).await?;
     }
     let word = event.word().unwrap_or_else(|| "evidence_withdrawn".to_owned());
-    store::incidents::add_event(conn, monitor, incident, at(event.at), &word, None, &why, evidence).await?;
+    store::incidents::add_event(conn, monitor, incident, at(event.at), &word, None, &why, evidence)
+        .await?;
     Ok(Some(incident))
 }
 
@@ -172,7 +194,9 @@ fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option
     Some(match event.what {
         What::Opened { severity, .. } => (NoticeKind::Opened, severity, None),
         What::Reopened { severity } => (NoticeKind::Reopened, severity, None),
-        What::Escalated { from, to } | What::Downgraded { from, to } => (NoticeKind::Moved, to, Some(from)),
+        What::Escalated { from, to } | What::Downgraded { from, to } => {
+            (NoticeKind::Moved, to, Some(from))
+        }
         What::Resolved { ending: Ending::FlapEnd, .. } => (NoticeKind::FlapEnd, last, Some(last)),
         What::Resolved { .. } => (NoticeKind::Resolved, last, Some(last)),
         What::FlapStart => (NoticeKind::FlapStart, last, Some(last)),
@@ -185,7 +209,6 @@ fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option
 /// Outbox rows for every channel that hears the event.
 async fn queue_notices(
     conn: &mut PgConnection,
-    context: &Context,
     one: &Decided,
     telling: Telling<'_>,
     now: Timestamp,
@@ -236,6 +259,7 @@ async fn queue_notices(
         needed: count(one.step.verdict.q),
         down: count(one.step.verdict.d),
         decided_at: at(one.step.at),
+        collapsed: false,
     };
     let notices: Vec<_> = recipients
         .into_iter()

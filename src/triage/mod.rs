@@ -19,16 +19,15 @@ use uuid::Uuid;
 use crate::domain::Millis;
 use crate::domain::decision::{self, Disposition, Halt, HistoryOnly, Live, Seen, State, Step};
 use crate::domain::ids::{LocationKey, MonitorKey};
-use crate::domain::location::effective_time_us;
+use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
 use crate::store::live::LiveSave;
 use crate::store::reports::{DetailRow, ReportRow};
 
-use self::configs::Config;
 use self::context::Context;
 
-pub use self::configs::MAX_PER_TRANSACTION;
+pub use self::configs::{MAX_PER_TRANSACTION, Settings, settings};
 
 /// A batch of an agent, authenticated.
 #[derive(Debug, Clone)]
@@ -95,7 +94,7 @@ pub struct Triage {
 
 /// One monitor's part in a transaction, after its step.
 struct Decided {
-    config: Arc<Config>,
+    config: Arc<Settings>,
     live: Live,
     before: Live,
     step: Step,
@@ -159,7 +158,8 @@ impl Triage {
         now: Timestamp,
     ) -> sqlx::Result<()> {
         let context = Context::read(conn, now).await?;
-        let mut decided = self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        let mut decided =
+            self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
         for one in decided.iter_mut().filter(|one| one.live.state == State::Paused) {
             let halt = decision::resume(&mut one.live, now.as_millisecond());
             one.take_halt(halt, "Switched on again: it is decided anew.");
@@ -200,7 +200,8 @@ impl Triage {
         sentence: &str,
     ) -> sqlx::Result<()> {
         let context = Context::read(conn, now).await?;
-        let mut decided = self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        let mut decided =
+            self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
         for one in &mut decided {
             let halt = how(&mut one.live, now.as_millisecond());
             one.take_halt(halt, sentence);
@@ -217,7 +218,8 @@ impl Triage {
         let monitors: Vec<i32> = fresh.keys().map(|m| m.0).collect();
         store::live::lock(&mut tx, &monitors).await?;
         let context = Context::read(&mut tx, now).await?;
-        let seen = fresh.iter().map(|(monitor, list)| (*monitor, seen_of(delivery.location, list, now)));
+        let seen =
+            fresh.iter().map(|(monitor, list)| (*monitor, seen_of(delivery.location, list, now)));
         let seen: BTreeMap<MonitorKey, Vec<Seen>> = seen.collect();
         let mut decided = self.step_all(&mut tx, &context, &monitors, &seen, now).await?;
         self.apply(&mut tx, &context, &mut decided, now).await?;
@@ -227,7 +229,8 @@ impl Triage {
         let top = delivery.reports.iter().map(|r| r.seq).max().unwrap_or(last);
         if top > last {
             let gaps = top - last - delivery.reports.iter().filter(|r| r.seq > last).count() as i64;
-            store::boots::advance(&mut tx, delivery.agent, delivery.boot, top, gaps.max(0), now).await?;
+            store::boots::advance(&mut tx, delivery.agent, delivery.boot, top, gaps.max(0), now)
+                .await?;
         }
         tx.commit().await?;
         Ok(settled)
@@ -364,7 +367,9 @@ impl Triage {
             return;
         }
         known.insert((monitor, location), certificate.fingerprint.clone());
-        into.retain(|row: &store::reports::CertificateRow| (row.monitor, row.location) != (monitor, location));
+        into.retain(|row: &store::reports::CertificateRow| {
+            (row.monitor, row.location) != (monitor, location)
+        });
         into.push(store::reports::CertificateRow {
             monitor,
             location,
@@ -403,7 +408,7 @@ fn effective_at(report: &Reported, rtt_ms: f64, now: Timestamp) -> Result<Timest
         return Err(Refusal::BadReport);
     }
     let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
-    let at = effective_time_us(now.as_microsecond(), age_us, rtt_us);
+    let at = effective_time(now.as_microsecond(), age_us, rtt_us);
     let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
     if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }
 }
@@ -458,7 +463,8 @@ fn report_row(
 
 fn detail_row(monitor: MonitorKey, location: LocationKey, fresh: &Fresh<'_>) -> DetailRow {
     // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
-    let detail = serde_json::to_string(&fresh.report.observation).unwrap_or_else(|_| "{}".to_owned());
+    let detail =
+        serde_json::to_string(&fresh.report.observation).unwrap_or_else(|_| "{}".to_owned());
     let detail = detail.replace("\\u0000", "\\ufffd");
     DetailRow { effective_at: fresh.at, monitor, location, detail }
 }
@@ -487,7 +493,8 @@ fn late_span(
 }
 
 fn parse_live(text: &str) -> sqlx::Result<Live> {
-    serde_json::from_str(text).map_err(|e| sqlx::Error::Decode(format!("monitor_live.live: {e}").into()))
+    serde_json::from_str(text)
+        .map_err(|e| sqlx::Error::Decode(format!("monitor_live.live: {e}").into()))
 }
 
 /// Writes the live rows back. A report only ever brings the wake-up forward; `exact` is for the sweep

@@ -88,7 +88,8 @@ impl Triage {
                     && self.waves.take(location, now.as_millisecond())
             };
             let (verdict, firsts) = (&one.step.verdict, &one.step.firsts);
-            let Some(wave) = wave::plan(&mut one.live, &inputs, verdict, firsts, &held, spare) else {
+            let Some(wave) = wave::plan(&mut one.live, &inputs, verdict, firsts, &held, spare)
+            else {
                 continue;
             };
             let batch = store::id_at(now);
@@ -128,7 +129,12 @@ impl Triage {
         for (location, failed) in failed.into_iter().filter(|(_, failed)| *failed >= FEW) {
             let monitors = store::triage_read::monitors_at(conn, location).await?;
             if wave::location_in_question(failed, monitors) {
-                tracing::warn!(location = location.0, failed, monitors, "no waves: the location itself is in question");
+                tracing::warn!(
+                    location = location.0,
+                    failed,
+                    monitors,
+                    "no waves: the location itself is in question"
+                );
                 held.push(location);
             }
         }

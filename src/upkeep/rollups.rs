@@ -74,7 +74,11 @@ async fn recount_due(pool: &PgPool, zones: &[String]) -> sqlx::Result<bool> {
     Ok(!due.is_empty())
 }
 
-async fn count_quarter(pool: &PgPool, monitors: std::ops::Range<i32>, quarter: Timestamp) -> sqlx::Result<()> {
+async fn count_quarter(
+    pool: &PgPool,
+    monitors: std::ops::Range<i32>,
+    quarter: Timestamp,
+) -> sqlx::Result<()> {
     let mut tx = pool.begin().await?;
     count_quarter_in(&mut tx, monitors, quarter).await?;
     tx.commit().await
@@ -133,7 +137,12 @@ fn thresholds_in_use(slow_ms: Option<i32>, assertions: &serde_json::Value) -> Ve
     all
 }
 
-async fn sum_days(pool: &PgPool, monitors: std::ops::Range<i32>, zone: &str, day: Date) -> sqlx::Result<()> {
+async fn sum_days(
+    pool: &PgPool,
+    monitors: std::ops::Range<i32>,
+    zone: &str,
+    day: Date,
+) -> sqlx::Result<()> {
     let mut from = monitors.start;
     while from < monitors.end {
         let to = from.saturating_add(CHUNK).min(monitors.end);
@@ -191,11 +200,21 @@ mod tests {
     #[test]
     fn civil_days_follow_their_zone() {
         let (from, to) = bounds("Europe/Berlin", jiff::civil::date(2026, 10, 25)).expect("a zone");
-        assert_eq!((to - from).get_hours() + (to - from).get_minutes() / 60, 0, "spans from subtraction are in seconds");
+        assert_eq!(
+            (to - from).get_hours() + (to - from).get_minutes() / 60,
+            0,
+            "spans from subtraction are in seconds"
+        );
         assert_eq!(to.as_second() - from.as_second(), 25 * 3600);
-        assert_eq!(day_ending_at("Europe/Berlin", at("2026-10-25T23:00:00Z")), Some(jiff::civil::date(2026, 10, 25)));
+        assert_eq!(
+            day_ending_at("Europe/Berlin", at("2026-10-25T23:00:00Z")),
+            Some(jiff::civil::date(2026, 10, 25))
+        );
         assert_eq!(day_ending_at("Europe/Berlin", at("2026-10-25T22:00:00Z")), None);
-        assert_eq!(day_ending_at("UTC", at("2026-10-26T00:00:00Z")), Some(jiff::civil::date(2026, 10, 25)));
+        assert_eq!(
+            day_ending_at("UTC", at("2026-10-26T00:00:00Z")),
+            Some(jiff::civil::date(2026, 10, 25))
+        );
     }
 
     #[test]

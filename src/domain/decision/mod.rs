@@ -2,6 +2,7 @@
 //! entry: stored state and what came in, in; the new state and what follows from it, out. It is a
 //! function of its arguments, so any decision can be replayed and explained.
 
+pub mod ballot;
 pub mod explain;
 pub mod flap;
 mod history;
@@ -21,7 +22,7 @@ pub use self::flap::Flaps;
 pub use self::live::Live;
 pub use self::scope::Scope;
 pub use self::state::{State, Timer, Timers};
-pub use self::tick::{delete, pause, resume, step};
+pub use self::tick::{Halt, delete, pause, resume, step};
 pub use self::verdict::{Flag, Raw, Verdict, judge};
 pub use self::vote::{Saw, Vote, VoteState};
 use super::Millis;
@@ -117,6 +118,24 @@ pub enum Disposition {
     /// It kept the vote fresh and changed nothing else.
     FreshnessOnly,
     History(HistoryOnly),
+}
+
+impl Disposition {
+    /// Number in the database.
+    pub fn code(self) -> i16 {
+        match self {
+            Disposition::Folded => 0,
+            Disposition::FreshnessOnly => 1,
+            Disposition::History(HistoryOnly::Manual) => 2,
+            Disposition::History(HistoryOnly::Error) => 3,
+            Disposition::History(HistoryOnly::AgeEstimated) => 4,
+            Disposition::History(HistoryOnly::OutOfOrder) => 5,
+            Disposition::History(HistoryOnly::TooOld) => 6,
+            Disposition::History(HistoryOnly::OldVersion) => 7,
+            Disposition::History(HistoryOnly::NotConfigured) => 8,
+            Disposition::History(HistoryOnly::Paused) => 9,
+        }
+    }
 }
 
 /// Why a report is kept but not folded.

@@ -26,6 +26,26 @@ pub enum Scope {
     Split,
 }
 
+impl Scope {
+    /// A short phrase: `global`, `region eu`, `one edge address: 203.0.113.10`.
+    pub fn phrase(&self) -> String {
+        match self {
+            Scope::Global => "global".to_owned(),
+            Scope::Regions { regions } if regions.len() == 1 => format!("region {}", regions.join("")),
+            Scope::Regions { regions } => format!("regions {}", regions.join(", ")),
+            Scope::Domain { domain } => format!("one network: {domain}"),
+            Scope::Edge { attribute, value } => match attribute {
+                Attribute::Address => format!("one edge address: {value}"),
+                Attribute::Asn => format!("one network at the target: AS{value}"),
+                Attribute::Pop => format!("one point of presence: {value}"),
+                Attribute::Region => format!("one region: {value}"),
+                Attribute::Domain => format!("one network: {value}"),
+            },
+            Scope::Split => "split".to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Attribute {

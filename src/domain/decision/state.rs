@@ -35,6 +35,24 @@ impl State {
         }
     }
 
+    /// Number in the database.
+    pub fn code(self) -> i16 {
+        match self {
+            State::Pending => 0,
+            State::Up => 1,
+            State::Degraded => 2,
+            State::Partial => 3,
+            State::Down => 4,
+            State::Unknown => 5,
+            State::Paused => 6,
+        }
+    }
+
+    pub fn from_code(code: i16) -> Option<Self> {
+        use State::{Degraded, Down, Partial, Paused, Pending, Unknown, Up};
+        [Pending, Up, Degraded, Partial, Down, Unknown, Paused].into_iter().find(|state| state.code() == code)
+    }
+
     /// None for states in which nothing is wrong as far as is known.
     pub fn severity(self) -> Option<Severity> {
         match self {
