@@ -9,9 +9,9 @@ use super::{
     AppState,
     auth::Admin,
     error::ApiResult,
-    request::{At, Json, List, Query},
-    setup::later,
+    request::{At, Json, List, Query, page_limit, read_cursor},
 };
+use crate::store::audit;
 
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_audit))
@@ -47,9 +47,21 @@ pub struct ListAudit {
 #[utoipa::path(get, path = "/audit", tag = "people", extensions(("x-role" = json!("admin"))),
     params(ListAudit), responses((status = 200, body = List<AuditEntry>)))]
 async fn list_audit(
-    State(_state): State<AppState>,
-    _caller: Admin,
-    Query(_query): Query<ListAudit>,
+    State(state): State<AppState>,
+    _admin: Admin,
+    Query(query): Query<ListAudit>,
 ) -> ApiResult<Json<List<AuditEntry>>> {
-    later()
+    let limit = page_limit(query.limit)?;
+    let before = read_cursor(query.cursor.as_deref())?;
+    let mut conn = state.pool.acquire().await?;
+    let (subject, actor) = (query.subject.as_deref(), query.actor.as_deref());
+    let rows = audit::list(&mut conn, subject, actor, before, limit + 1).await?;
+    Ok(Json(List::page(rows, limit, |row| row.id, |row| AuditEntry {
+        id: row.id,
+        at: At(row.at),
+        actor: row.actor,
+        action: row.action,
+        subject: row.subject,
+        detail: row.detail,
+    })))
 }

@@ -5,11 +5,20 @@
 //! an [`error::ApiError`], and the OpenAPI document is made from the same attributes that make the
 //! routes (`openapi`).
 
-use axum::Router;
-use sqlx::postgres::PgPool;
-use utoipa_axum::router::OpenApiRouter;
+use std::sync::Arc;
 
-use crate::clock::Clock;
+use axum::{Router, middleware};
+use jiff::Timestamp;
+use sqlx::{PgConnection, postgres::PgPool};
+use url::Url;
+use utoipa_axum::router::OpenApiRouter;
+use uuid::Uuid;
+
+use crate::{
+    clock::Clock,
+    domain::ids,
+    store::{self, seal::Sealer},
+};
 
 pub mod agents;
 pub mod audit;
@@ -19,6 +28,7 @@ pub mod error;
 pub mod events;
 pub mod health;
 pub mod incidents;
+pub mod limits;
 pub mod locations;
 pub mod maintenance;
 pub mod monitor_reads;
@@ -26,6 +36,7 @@ pub mod monitors;
 pub mod odds;
 pub mod openapi;
 pub mod overview;
+pub mod password;
 pub mod probes;
 pub mod request;
 pub mod secrets;
@@ -43,6 +54,56 @@ pub const MAX_BODY: usize = 1024 * 1024;
 pub struct AppState {
     pub pool: PgPool,
     pub clock: Clock,
+    pub sealer: Sealer,
+    pub config: Arc<ApiConfig>,
+    pub limits: limits::Limits,
+    pub passwords: password::Passwords,
+}
+
+/// What the start-up settings say about this interface.
+#[derive(Debug, Clone)]
+pub struct ApiConfig {
+    /// Where people reach us, when it was given at the start; it then wins over the settings page.
+    pub public_url: Option<Url>,
+    /// `http://LISTEN`, for when nothing else is known.
+    pub listen_url: Url,
+    /// The mail server came with the start-up settings and wins over the settings page.
+    pub mail_fixed: bool,
+}
+
+impl AppState {
+    pub fn new(pool: PgPool, clock: Clock, sealer: Sealer, config: ApiConfig) -> Self {
+        Self {
+            pool,
+            clock,
+            sealer,
+            config: Arc::new(config),
+            limits: limits::Limits::default(),
+            passwords: password::Passwords::default(),
+        }
+    }
+
+    /// Where people reach us.
+    pub async fn public_url(&self, conn: &mut PgConnection) -> sqlx::Result<Url> {
+        if let Some(url) = &self.config.public_url {
+            return Ok(url.clone());
+        }
+        let general = store::settings::get(conn, settings::GENERAL).await?;
+        let url = general.and_then(|row| row.value["public_url"].as_str()?.parse().ok());
+        Ok(url.unwrap_or_else(|| self.config.listen_url.clone()))
+    }
+}
+
+/// Fresh random bytes.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    rand::fill(&mut bytes);
+    bytes
+}
+
+/// A fresh id for the outside.
+fn new_uid(now: Timestamp) -> Uuid {
+    ids::new_uid(now, random())
 }
 
 /// All routes with their descriptions.
@@ -74,5 +135,5 @@ fn routes() -> OpenApiRouter<AppState> {
 /// Everything that is served.
 pub fn router(state: AppState) -> Router {
     let (router, _) = routes().split_for_parts();
-    router.with_state(state)
+    router.layer(middleware::from_fn_with_state(state.clone(), auth::same_origin)).with_state(state)
 }

@@ -13,6 +13,9 @@ use super::{
     setup::later,
 };
 
+/// Setting `{"public_url", "report_zone"}`.
+pub const GENERAL: &str = "general";
+
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(get_settings, change_settings))

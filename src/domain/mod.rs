@@ -17,6 +17,7 @@ pub mod observation;
 pub mod redactor;
 pub mod rollup;
 pub mod secret;
+pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this
 /// resolution; reports keep microseconds.

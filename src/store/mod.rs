@@ -1,19 +1,28 @@
 //! EVERY SQL STATEMENT, a file per subject. Functions take a connection and do one thing; the use case
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
+pub mod agents;
+pub mod audit;
 pub mod boots;
 pub mod channels;
 pub mod chores;
 pub mod incidents;
+pub mod links;
 pub mod live;
+pub mod locations;
+pub mod maintenance;
 pub mod outbox;
 pub mod reports;
 pub mod rollups;
 pub mod seal;
+pub mod secrets;
+pub mod sessions;
 pub mod settings;
 pub mod settings_read;
 pub mod timeline;
+pub mod tokens;
 pub mod triage_read;
+pub mod users;
 pub mod wake;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
