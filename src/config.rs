@@ -15,7 +15,7 @@ use url::Url;
 pub use server::{
     AdminCommand, AdminLinkConfig, CoordinatorConfig, MigrateConfig, ServerConfig, UpConfig,
 };
-pub use value::{DatabaseUrl, LocationSpec, SecretKey};
+pub use value::{DatabaseUrl, LocationSpec};
 
 /// Probes from this machine for a coordinator. Outbound connections only.
 #[derive(Debug, Clone, clap::Args)]

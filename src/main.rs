@@ -3,7 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use quorate::cli::{decide, openapi, term::TermOptions};
+use quorate::{
+    cli::{admin, decide, openapi, serve, term::TermOptions, up},
+    config::{AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig},
+    process::log::{self, LogOptions},
+};
 
 /// Outside-in monitoring that pages only when enough locations agree.
 #[derive(Debug, Parser)]
@@ -11,21 +15,41 @@ use quorate::cli::{decide, openapi, term::TermOptions};
 struct Quorate {
     #[command(flatten)]
     term: TermOptions,
+    #[command(flatten)]
+    log: LogOptions,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Up(UpConfig),
+    Coordinator(CoordinatorConfig),
+    Agent(AgentConfig),
+    Migrate(MigrateConfig),
+    #[command(subcommand)]
+    Admin(AdminCommand),
     Decide(decide::DecideArgs),
     /// Prints the description of the HTTP interface (OpenAPI 3.1).
     Openapi,
 }
 
-fn main() -> ExitCode {
-    let quorate = Quorate::parse();
-    match quorate.command {
-        Command::Decide(args) => decide::run(&args, quorate.term),
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Quorate { term, log, command } = Quorate::parse();
+    // TLS everywhere is rustls with ring. An error means that it is chosen already, which is as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let services = matches!(command, Command::Coordinator(_) | Command::Agent(_));
+    if let Err(error) = log::init(&log, if services { "info" } else { "warn" }) {
+        return log::refuse(&error);
+    }
+    match command {
+        Command::Up(config) => up::run(config, term).await,
+        Command::Coordinator(config) => serve::coordinator(config).await,
+        Command::Agent(config) => serve::agent(config).await,
+        Command::Migrate(config) => admin::migrate(config, term).await,
+        Command::Admin(command) => admin::run(command, term).await,
+        Command::Decide(args) => decide::run(&args, term),
         Command::Openapi => openapi::run(),
     }
 }

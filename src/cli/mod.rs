@@ -1,5 +1,8 @@
 //! The tools: what runs in a terminal and needs no server.
 
+pub mod admin;
 pub mod decide;
 pub mod openapi;
+pub mod serve;
 pub mod term;
+pub mod up;

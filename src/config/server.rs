@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{
     Secret,
-    value::{DatabaseUrl, LocationSpec, SecretKey, seconds},
+    value::{DatabaseUrl, LocationSpec, seconds},
 };
 
 /// Everything on this machine: a private Postgres, one coordinator and simulated locations.
@@ -25,12 +25,8 @@ pub struct UpConfig {
     )]
     pub listen: SocketAddr,
     /// A location to simulate; may be repeated. REGION and DOMAIN (what fails together) default to NAME.
-    #[arg(
-        long = "location",
-        value_name = "NAME[:REGION[:DOMAIN]]",
-        default_values = ["eu-sim", "us-sim", "ap-sim"],
-        hide_default_value = true
-    )]
+    /// Without any: eu-sim, us-sim and ap-sim at the first start, later those that are there.
+    #[arg(long = "location", value_name = "NAME[:REGION[:DOMAIN]]")]
     pub locations: Vec<LocationSpec>,
     /// A private network that may be probed and may receive webhooks; may be repeated.
     #[arg(long, env = "QUORATE_ALLOW_NET", value_name = "CIDR", value_delimiter = ',')]
@@ -41,6 +37,9 @@ pub struct UpConfig {
     /// Where `postgres` and `initdb` are, if not in the usual places.
     #[arg(long, env = "QUORATE_PG_BIN_DIR", value_name = "DIR")]
     pub pg_bin_dir: Option<PathBuf>,
+    /// The key that encrypts stored secrets, instead of the one kept in the data folder.
+    #[arg(long, env = "QUORATE_SECRET_KEY", value_name = "KEY", hide_env_values = true)]
+    pub secret_key: Option<Secret>,
     #[command(flatten)]
     pub server: ServerConfig,
 }
@@ -63,7 +62,8 @@ pub struct CoordinatorConfig {
     #[arg(long, env = "QUORATE_ALLOW_NET", value_name = "CIDR", value_delimiter = ',')]
     pub allow_net: Vec<IpNet>,
     /// The key that encrypts stored secrets: 32 bytes as base64 or hex, the same for all coordinators.
-    /// `openssl rand -base64 32` makes one.
+    /// `openssl rand -base64 32` makes one. Several, separated by commas: the first is used from now
+    /// on, the others still open what they sealed.
     #[arg(
         env = "QUORATE_SECRET_KEY",
         long,
@@ -71,8 +71,8 @@ pub struct CoordinatorConfig {
         hide_env_values = true,
         conflicts_with = "secret_key_file"
     )]
-    pub secret_key: Option<SecretKey>,
-    /// A file with that key; made (mode 0600) if it is not there.
+    pub secret_key: Option<Secret>,
+    /// A file with that key, used without QUORATE_SECRET_KEY; made (mode 0600) if it is not there.
     #[arg(long, env = "QUORATE_SECRET_KEY_FILE", value_name = "FILE")]
     pub secret_key_file: Option<PathBuf>,
     #[command(flatten)]

@@ -34,53 +34,6 @@ impl FromStr for LocationSpec {
     }
 }
 
-/// The key that encrypts secrets at rest: 32 bytes.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretKey([u8; 32]);
-
-impl SecretKey {
-    pub fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    pub fn reveal(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// As `FromStr` reads it: base64.
-    pub fn to_text(&self) -> String {
-        use base64::Engine;
-        base64::engine::general_purpose::STANDARD.encode(self.0)
-    }
-}
-
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
-impl FromStr for SecretKey {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        use base64::{Engine, engine::general_purpose};
-        let text = text.trim();
-        let bytes = match hex::decode(text) {
-            Ok(bytes) => bytes,
-            Err(_) => general_purpose::STANDARD
-                .decode(text)
-                .or_else(|_| general_purpose::URL_SAFE_NO_PAD.decode(text))
-                .map_err(|_| "it is neither base64 nor hex; make one: openssl rand -base64 32")?,
-        };
-        let length = bytes.len();
-        let bytes = bytes.try_into().map_err(|_| {
-            format!("it has {length} bytes instead of 32; make one: openssl rand -base64 32")
-        })?;
-        Ok(Self(bytes))
-    }
-}
-
 /// How to reach a database; may hold a password, so it is not printed.
 #[derive(Clone)]
 pub struct DatabaseUrl(PgConnectOptions);
@@ -88,6 +41,12 @@ pub struct DatabaseUrl(PgConnectOptions);
 impl DatabaseUrl {
     pub fn options(&self) -> PgConnectOptions {
         self.0.clone()
+    }
+}
+
+impl From<PgConnectOptions> for DatabaseUrl {
+    fn from(options: PgConnectOptions) -> Self {
+        Self(options)
     }
 }
 
@@ -134,17 +93,6 @@ mod tests {
         for bad in ["", "a:", ":eu", "a:b:c:d", "a b", "ä"] {
             assert!(bad.parse::<LocationSpec>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_key_is_32_bytes_in_hex_or_base64_and_cannot_be_printed() {
-        let key = SecretKey::new([7; 32]);
-        assert_eq!(key.to_text().parse::<SecretKey>().unwrap(), key);
-        assert_eq!("07".repeat(32).parse::<SecretKey>().unwrap(), key);
-        assert_eq!(format!("{key:?}"), "(secret)");
-        let short = "c2hvcnQ=".parse::<SecretKey>().unwrap_err();
-        assert!(short.contains("5 bytes instead of 32"), "{short}");
-        assert!("not a key".parse::<SecretKey>().is_err());
     }
 
     #[test]

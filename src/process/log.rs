@@ -42,3 +42,11 @@ pub fn init(options: &LogOptions, default: &str) -> Result<(), LogError> {
     };
     set.map_err(|_| LogError::Twice)
 }
+
+/// Says on standard error why there is no log, and gives the exit code of bad usage.
+pub fn refuse(error: &LogError) -> std::process::ExitCode {
+    use std::io::Write;
+    // Nobody is left to be told when standard error is closed.
+    let _ = writeln!(std::io::stderr(), "quorate: {error}");
+    std::process::ExitCode::from(2)
+}

@@ -8,6 +8,7 @@ pub mod channels;
 pub mod chores;
 pub mod incidents;
 pub mod links;
+pub mod local;
 pub mod live;
 pub mod locations;
 pub mod maintenance;
@@ -29,6 +30,27 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 /// The schema, embedded; run by `quorate migrate`, `quorate up` and the tests.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// What bringing the schema up to date did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migrated {
+    /// Steps that were there already.
+    pub before: usize,
+    /// Steps taken now.
+    pub taken: usize,
+}
+
+/// Brings the schema up to date. Several may try at once; an advisory lock lets one do it. An error if
+/// the database knows steps that this program does not: it was made by a newer version.
+pub async fn migrate(conn: &mut sqlx::PgConnection) -> Result<Migrated, sqlx::migrate::MigrateError> {
+    use sqlx::migrate::Migrate;
+    const TABLE: &str = "_sqlx_migrations";
+    conn.ensure_migrations_table(TABLE).await?;
+    let before = conn.list_applied_migrations(TABLE).await?.len();
+    MIGRATOR.run(&mut *conn).await?;
+    let after = conn.list_applied_migrations(TABLE).await?.len();
+    Ok(Migrated { before, taken: after.saturating_sub(before) })
+}
 
 /// The notify channel on which coordinators tell each other to look.
 pub const WAKE_CHANNEL: &str = "quorate_wake";

@@ -44,18 +44,17 @@ impl Cluster {
     /// is closed, by us or by the kernel.
     pub(super) fn claim(settings: Settings) -> Result<(Self, File), StartError> {
         let root = nix::unistd::geteuid().is_root();
-        let dir = make_data_dir(&settings.dir, root)?;
+        let (dir, lock) = claim_dir(&settings.dir, root)?;
         if dir.as_os_str().len() > LONGEST_DIR {
             return Err(StartError::TooLong { dir });
         }
-        let lock = lock(&dir)?;
         let pg = dir.join("pg");
         let data = pg.join("data");
         let owner = owner(&data, root)?;
         if let Some(owner) = &owner {
             check_way(&dir, owner)?;
         }
-        let socket_dir = pg.join("sock");
+        let socket_dir = socket_dir(&dir);
         for folder in [&pg, &socket_dir] {
             make_private(folder, owner.as_ref())?;
         }
@@ -164,17 +163,28 @@ pub(super) fn files(
     move |source| StartError::Files { what, path, source }
 }
 
-fn make_data_dir(dir: &Path, root: bool) -> Result<PathBuf, StartError> {
+pub(super) fn socket_dir(dir: &Path) -> PathBuf {
+    dir.join("pg/sock")
+}
+
+/// Makes the data folder and takes its lock. `passable`: for the user that runs the server, too.
+pub(super) fn claim_dir(dir: &Path, passable: bool) -> Result<(PathBuf, File), StartError> {
+    let dir = make_data_dir(dir, passable)?;
+    let lock = lock(&dir)?;
+    Ok((dir, lock))
+}
+
+fn make_data_dir(dir: &Path, passable: bool) -> Result<PathBuf, StartError> {
     if let Some(parent) = dir.parent() {
         fs::create_dir_all(parent).map_err(files("cannot make", parent))?;
     }
-    match DirBuilder::new().mode(if root { 0o711 } else { 0o700 }).create(dir) {
+    match DirBuilder::new().mode(if passable { 0o711 } else { 0o700 }).create(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => (),
         made => made.map_err(files("cannot make", dir))?,
     }
     let dir = fs::canonicalize(dir).map_err(files("cannot use", dir))?;
     let meta = fs::metadata(&dir).map_err(files("cannot use", &dir))?;
-    if root && meta.mode() & 0o001 == 0 {
+    if passable && meta.mode() & 0o001 == 0 {
         // Passing through, not looking around: the server's user needs nothing more.
         let mode = fs::Permissions::from_mode(meta.mode() & 0o7777 | 0o011);
         fs::set_permissions(&dir, mode).map_err(files("cannot open to its user", &dir))?;

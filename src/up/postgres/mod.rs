@@ -107,6 +107,25 @@ pub enum StartError {
     NotReady { waited: Duration, log: PathBuf },
 }
 
+/// How to connect to the server that somebody else runs on the data folder `dir`, if they do.
+pub fn options_in(dir: &Path) -> PgConnectOptions {
+    options(&cluster::socket_dir(dir), DATABASE)
+}
+
+/// Makes the data folder and holds it, without a cluster in it. The folder's absolute path, and the
+/// lock, which is free again when the file is closed.
+pub fn claim(dir: &Path) -> Result<(PathBuf, File), StartError> {
+    cluster::claim_dir(dir, false)
+}
+
+fn options(socket_dir: &Path, database: &str) -> PgConnectOptions {
+    PgConnectOptions::new_without_pgpass()
+        .socket(socket_dir)
+        .port(server::PORT)
+        .username(ROLE)
+        .database(database)
+}
+
 impl Postgres {
     /// Starts the server, making the cluster first if there is none, and returns when it accepts
     /// connections. Recovery after a crash is waited for, up to ten minutes.
@@ -120,11 +139,7 @@ impl Postgres {
 
     /// How to connect to `database`: over the socket, as the one role there is.
     pub fn options(&self, database: &str) -> PgConnectOptions {
-        PgConnectOptions::new_without_pgpass()
-            .socket(&self.cluster.socket_dir)
-            .port(server::PORT)
-            .username(ROLE)
-            .database(database)
+        options(&self.cluster.socket_dir, database)
     }
 
     /// The same as a URL, for tools that want one.
