@@ -43,6 +43,9 @@ create table notice (
     attempted_at timestamptz,
     lease_until  timestamptz,
     lease_owner  uuid,
+    -- Recipients within the channel (mail addresses) that have it already, so that a repeat for the
+    -- others does not reach them twice.
+    reached      text[] not null default '{}',
     settled_at   timestamptz,
     outcome      text check (outcome in ('delivered', 'failed', 'collapsed', 'dropped')),
     -- What the other side said last.

@@ -10,6 +10,7 @@ pub mod config;
 pub mod coordinator;
 pub mod domain;
 pub mod net;
+pub mod notify;
 pub mod probe;
 pub mod process;
 pub mod protocol;

@@ -90,6 +90,8 @@ pub struct Claimed {
     pub attempts: i32,
     /// An earlier attempt ended without a word: its process died, and nobody knows what arrived.
     pub uncertain: bool,
+    /// Recipients within the channel that have it already.
+    pub reached: Vec<String>,
     /// The lease's own id: only with it can the attempt be settled.
     pub owner: Uuid,
 }
@@ -127,7 +129,7 @@ pub async fn claim(
            set lease_until = $2, lease_owner = $3, attempts = n.attempts + 1, attempted_at = $1
            from next where n.monitor_id = next.monitor_id and n.notice_no = next.notice_no
            returning n.monitor_id, n.notice_no, n.notice_id, n.incident_id, n.channel_id, n.kind, n.payload,
-                     n.created_at, n.attempts, next.lease_owner is not null as "uncertain!""#,
+                     n.created_at, n.attempts, n.reached, next.lease_owner is not null as "uncertain!""#,
         now.to_sqlx(),
         lease_until.to_sqlx(),
         owner,
@@ -144,6 +146,7 @@ pub async fn claim(
         created_at: row.created_at.to_jiff(),
         attempts: row.attempts,
         uncertain: row.uncertain,
+        reached: row.reached,
         owner,
     })
     .fetch_optional(conn)
@@ -256,21 +259,24 @@ pub async fn settle(
     Ok(done.rows_affected() == 1)
 }
 
-/// Gives a claimed notice back for another attempt at `due_at`. False as with [`settle`].
+/// Gives a claimed notice back for another attempt at `due_at`, for those who are not in `reached`.
+/// False as with [`settle`].
 pub async fn reschedule(
     conn: &mut PgConnection,
     claimed: &Claimed,
     due_at: Timestamp,
     answer: &str,
+    reached: &[String],
 ) -> sqlx::Result<bool> {
     let done = sqlx::query!(
-        "update notice set due_at = $4, answer = $5, lease_until = null, lease_owner = null
+        "update notice set due_at = $4, answer = $5, reached = $6, lease_until = null, lease_owner = null
          where monitor_id = $1 and notice_no = $2 and lease_owner = $3 and settled_at is null",
         claimed.monitor.0,
         claimed.notice_no,
         claimed.owner,
         due_at.to_sqlx(),
         answer,
+        reached,
     )
     .execute(conn)
     .await?;

@@ -1,0 +1,341 @@
+//! What a notice says, for every channel: pure, and the same sentences as in the UI.
+//!
+//! [`compose`] turns a notice into a [`Message`], which knows nothing of mail or chat. How it looks in
+//! mail is `mail_body`; webhooks carry facts rather than sentences, see `webhook`.
+
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use url::Url;
+
+use crate::domain::{
+    notice::{LocationLine, Notice, NoticeKind, Severity},
+    observation::Class,
+};
+
+/// Where links lead and in which zone times are told (UTC is always given too).
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Without it messages hold no links.
+    pub public_url: Option<Url>,
+    pub zone: TimeZone,
+}
+
+/// A message in parts, ready to be laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// One line: state and subject stem. All subjects of an incident end in the same stem.
+    pub subject: String,
+    /// `checkout is down.`
+    pub headline: String,
+    pub tone: Tone,
+    /// The verdict as the incident's page words it; may be empty.
+    pub sentence: String,
+    /// Label and value.
+    pub facts: Vec<(&'static str, String)>,
+    pub rows: Vec<Row>,
+    /// What to do first.
+    pub first: Option<String>,
+    /// Label and address.
+    pub links: Vec<(&'static str, String)>,
+}
+
+/// The colour of a message; the words say it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Up,
+    Degraded,
+    Partial,
+    Down,
+}
+
+/// What one location says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub name: String,
+    /// `Down`, `Up` …, or `Not counted: quarantined`.
+    pub vote: String,
+    pub saw: String,
+    pub address: String,
+}
+
+/// The message that tells a notice.
+pub fn compose(notice: &Notice, around: &Surroundings) -> Message {
+    Message {
+        subject: format!("{}: {}", state(notice), subject_stem(notice, &around.zone)),
+        headline: headline(notice),
+        tone: tone(notice),
+        sentence: notice.sentence.clone(),
+        facts: facts(notice, around),
+        rows: rows(&notice.locations),
+        first: first(notice),
+        links: links(notice, around),
+    }
+}
+
+/// What a test of a channel says. It looks like no alert, so that nobody runs.
+pub fn compose_test(channel: &str, now: Timestamp, around: &Surroundings) -> Message {
+    Message {
+        subject: format!("Test of {channel}"),
+        headline: "This is a test.".into(),
+        tone: Tone::Up,
+        sentence: format!("Alerts that go to {channel} will arrive here. Nothing is down."),
+        facts: vec![("Sent", instant(now, &around.zone))],
+        rows: Vec::new(),
+        first: None,
+        links: around.public_url.iter().map(|url| ("Quorate", url.to_string())).collect(),
+    }
+}
+
+/// What stays the same in every subject of one incident, so that mail programs keep them together.
+fn subject_stem(notice: &Notice, zone: &TimeZone) -> String {
+    let began = notice.incident.started_at.to_zoned(zone.clone());
+    format!("{}, {}", name(notice), began.strftime("%-d %b %H:%M %Z"))
+}
+
+/// Monitor's name with its group, or the subject of an incident about no monitor.
+pub fn name(notice: &Notice) -> &str {
+    match &notice.monitor {
+        Some(monitor) => &monitor.name,
+        None => &notice.incident.subject,
+    }
+}
+
+/// One or two words in front of the subject.
+fn state(notice: &Notice) -> &'static str {
+    match notice.kind {
+        NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
+        NoticeKind::Resolved | NoticeKind::FlapEnd if notice.collapsed => match notice.severity {
+            Severity::Down => "Was down",
+            Severity::Partial => "Was partly down",
+            Severity::Degraded => "Was degraded",
+        },
+        NoticeKind::Resolved | NoticeKind::FlapEnd => "Up again",
+        NoticeKind::FlapStart => "Flapping",
+        NoticeKind::EvidenceWithdrawn => "In doubt",
+        NoticeKind::Opened
+        | NoticeKind::Reopened
+        | NoticeKind::Moved
+        | NoticeKind::AfterMaintenance => match notice.severity {
+            Severity::Down => "Down",
+            Severity::Partial => "Partly down",
+            Severity::Degraded => "Degraded",
+        },
+    }
+}
+
+/// What happened, in one sentence.
+pub fn headline(notice: &Notice) -> String {
+    let name = name(notice);
+    let is = adjective(notice.severity);
+    match notice.kind {
+        NoticeKind::Opened => format!("{name} is {is}."),
+        NoticeKind::Reopened => format!("{name} is {is} again."),
+        NoticeKind::Moved => match notice.previous_severity {
+            Some(before) if before > notice.severity => {
+                format!("{name} is no longer {}, but still {is}.", adjective(before))
+            }
+            _ => format!("{name} is now {is}."),
+        },
+        NoticeKind::AfterMaintenance => format!("{name} is still {is} after the maintenance."),
+        NoticeKind::FlapStart => format!(
+            "{name} comes and goes. The incident stays open, without further word, until it is steady."
+        ),
+        NoticeKind::EvidenceWithdrawn => format!(
+            "A location that saw {name} fail is no longer believed; without it too few locations agree."
+        ),
+        NoticeKind::Resolved | NoticeKind::FlapEnd => ending(notice, name, is),
+    }
+}
+
+fn ending(notice: &Notice, name: &str, is: &str) -> String {
+    match notice.incident.resolve_reason.as_deref() {
+        Some("paused") => return format!("{name} was paused, which closes its incident."),
+        Some("deleted") => return format!("{name} was deleted, which closes its incident."),
+        Some(reason) if !recovered(notice) => {
+            return format!("The incident of {name} was closed: {reason}.");
+        }
+        _ => {}
+    }
+    let lasted = duration(lasted(notice));
+    match (notice.kind, notice.collapsed) {
+        (_, true) => format!("{name} was {is} for {lasted}, and is up again."),
+        (NoticeKind::FlapEnd, _) => format!("{name} is up and steady again after {lasted}."),
+        _ => format!("{name} is up again after {lasted}."),
+    }
+}
+
+/// Whether the end came by itself, not by a hand on the monitor.
+fn recovered(notice: &Notice) -> bool {
+    matches!(
+        notice.incident.resolve_reason.as_deref(),
+        None | Some("recovered" | "up" | "flap_end")
+    )
+}
+
+/// From the first fail to the first pass; to the decision as long as there is none.
+pub fn lasted(notice: &Notice) -> SignedDuration {
+    let end = notice.incident.ended_at.unwrap_or(notice.decided_at);
+    end.duration_since(notice.incident.started_at).max(SignedDuration::ZERO)
+}
+
+fn adjective(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Down => "down",
+        Severity::Partial => "partly down",
+        Severity::Degraded => "degraded",
+    }
+}
+
+fn tone(notice: &Notice) -> Tone {
+    match notice.severity {
+        _ if notice.kind.ends() => Tone::Up,
+        Severity::Down => Tone::Down,
+        Severity::Partial => Tone::Partial,
+        Severity::Degraded => Tone::Degraded,
+    }
+}
+
+fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |label: &'static str, value: String| {
+        if !value.is_empty() {
+            facts.push((label, value));
+        }
+    };
+    if let Some(monitor) = &notice.monitor {
+        fact("Target", monitor.target.clone());
+        fact("Group", monitor.group.clone());
+    }
+    fact("Began", instant(notice.incident.started_at, &around.zone));
+    if let Some(ended) = notice.incident.ended_at {
+        fact("Ended", instant(ended, &around.zone));
+    }
+    fact("Decided", instant(notice.decided_at, &around.zone));
+    if !notice.kind.ends() {
+        fact("Scope", notice.scope.clone().unwrap_or_default());
+        if notice.incident.low {
+            fact(
+                "Confidence",
+                "low: the locations that agree do not cover what is required".into(),
+            );
+        }
+    }
+    if let Some(monitor) = &notice.monitor {
+        let labels: Vec<String> =
+            monitor.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        fact("Labels", labels.join(", "));
+    }
+    facts
+}
+
+/// Fails first, uncounted last, otherwise as given.
+fn rows(lines: &[LocationLine]) -> Vec<Row> {
+    let rank = |line: &LocationLine| match (&line.uncounted, line.vote.as_str()) {
+        (Some(_), _) => 9,
+        (None, "down") => 0,
+        (None, "suspect") => 1,
+        (None, "recovering") => 2,
+        (None, "slow") => 3,
+        (None, _) => 4,
+    };
+    let mut sorted: Vec<&LocationLine> = lines.iter().collect();
+    sorted.sort_by_key(|line| rank(line));
+    sorted.into_iter().map(row).collect()
+}
+
+fn row(line: &LocationLine) -> Row {
+    let vote = match (&line.uncounted, line.vote.as_str()) {
+        (Some(why), _) => format!("Not counted: {why}"),
+        (None, "up") => "Up".into(),
+        (None, "slow") => "Slow".into(),
+        (None, "down") => "Down".into(),
+        (None, "suspect") => "Suspect".into(),
+        (None, "recovering") => "Recovering".into(),
+        (None, "none") => "No result yet".into(),
+        (None, other) => other.to_owned(),
+    };
+    let name =
+        if line.simulated { format!("{} (simulated)", line.name) } else { line.name.clone() };
+    Row { name, vote, saw: line.saw.clone(), address: line.address.clone().unwrap_or_default() }
+}
+
+/// By the class that most of the failing locations report; the earlier line wins a tie.
+fn first(notice: &Notice) -> Option<String> {
+    if notice.kind.ends() {
+        return None;
+    }
+    let classes: Vec<&str> = notice
+        .locations
+        .iter()
+        .filter(|line| line.uncounted.is_none())
+        .filter_map(|line| line.class.as_deref())
+        .collect();
+    let count = |class: &str| classes.iter().filter(|other| **other == class).count();
+    let most = classes.iter().rev().max_by_key(|class| count(class))?;
+    let class = Class::ALL.iter().find(|class| class.name() == *most)?;
+    Some(format!("Look first at {}.", class.look_first().trim_end_matches('.')))
+}
+
+fn links(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> {
+    let mut links = Vec::new();
+    let incident = incident_url(notice, around.public_url.as_ref());
+    links.extend(incident.map(|url| ("Incident", url)));
+    links.extend(monitor_url(notice, around.public_url.as_ref()).map(|url| ("Monitor", url)));
+    let runbook = notice.monitor.as_ref().and_then(|monitor| monitor.runbook_url.as_deref());
+    // Anything else than a web address must not become a link that somebody presses at night.
+    let runbook = runbook
+        .and_then(|text| Url::parse(text).ok())
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
+    links.extend(runbook.map(|url| ("Runbook", String::from(url))));
+    links
+}
+
+pub fn incident_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
+    page(public_url?, &format!("incidents/{}", notice.incident.uid))
+}
+
+pub fn monitor_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
+    page(public_url?, &format!("monitors/{}", notice.monitor.as_ref()?.uid))
+}
+
+/// A page under the public address, which may have a path of its own.
+pub fn page(public_url: &Url, path: &str) -> Option<String> {
+    let mut base = public_url.clone();
+    base.set_query(None);
+    base.set_fragment(None);
+    if !base.path().ends_with('/') {
+        let with_slash = format!("{}/", base.path());
+        base.set_path(&with_slash);
+    }
+    base.join(path).ok().map(String::from)
+}
+
+/// `Tue 17 Nov 2026, 03:07:24 CET (02:07:24 UTC)`
+pub fn instant(at: Timestamp, zone: &TimeZone) -> String {
+    let local = at.to_zoned(zone.clone());
+    let utc = at.to_zoned(TimeZone::UTC);
+    let told = local.strftime("%a %-d %b %Y, %H:%M:%S %Z").to_string();
+    if local.offset() == utc.offset() {
+        return told;
+    }
+    let day = if local.date() == utc.date() { "" } else { "%a %-d %b, " };
+    format!("{told} ({})", utc.strftime(&format!("{day}%H:%M:%S UTC")))
+}
+
+/// The two largest units, no-break space before each: `42 s`, `4 min 42 s`, `3 h 5 min`, `2 d 4 h`.
+pub fn duration(span: SignedDuration) -> String {
+    let secs = span.as_secs().max(0);
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let at = units.iter().position(|(_, size)| secs >= *size).unwrap_or(3);
+    let (unit, size) = units[at];
+    let mut told = format!("{}\u{a0}{unit}", secs / size);
+    if let Some((next, next_size)) = units.get(at + 1)
+        && secs % size / next_size > 0
+    {
+        told.push_str(&format!(" {}\u{a0}{next}", secs % size / next_size));
+    }
+    told
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;
