@@ -3,21 +3,25 @@
 //! A coordinator keeps nothing of its own. Any number of them may run on one database, and any of them
 //! may be killed at any instruction.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use anyhow::Context;
 use sqlx::{Connection, PgConnection, PgPool, postgres::PgConnectOptions};
 use tokio::net::TcpListener;
+use url::Url;
 
 use crate::{
-    api::{self, AppState},
+    api::{self, ApiConfig, AppState},
     clock::Clock,
     config::CoordinatorConfig,
     process::{
         Shutdown,
         health::{Health, Pulse},
     },
-    store,
+    store::{self, seal::Sealer},
 };
 
 /// Serves on `listener` and does its share of the work until `shutdown` stops. Tasks that outlive this
@@ -28,6 +32,7 @@ pub async fn run(
     clock: Clock,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
+    let sealer = sealer(&config)?;
     let options = config.database_url.options();
     let pool = store::pool(options.clone(), config.server.database_connections);
     let health = Health::new(shutdown.draining().clone());
@@ -35,7 +40,12 @@ pub async fn run(
 
     let watch = watch_database(options, pool.clone(), health.clone(), health.pulse("database"));
     shutdown.spawn(shutdown.stopping().clone().run_until_cancelled_owned(watch));
-    let app = api::router(AppState { pool, clock }).merge(health.routes());
+    let api = ApiConfig {
+        public_url: config.server.public_url.clone(),
+        listen_url: listen_url(listener.local_addr().context("the address to listen on")?)?,
+        mail_fixed: config.server.smtp_url.is_some(),
+    };
+    let app = api::router(AppState::new(pool, clock, sealer, api)).merge(health.routes());
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();
     let stopping = shutdown.stopping().clone();
@@ -43,6 +53,28 @@ pub async fn run(
         .with_graceful_shutdown(stopping.cancelled_owned())
         .await
         .context("the HTTP server ended")
+}
+
+/// The key from the environment, or else from the file, which is made if it is not there.
+fn sealer(config: &CoordinatorConfig) -> anyhow::Result<Sealer> {
+    match (&config.secret_key, &config.secret_key_file) {
+        (Some(key), _) => Ok(Sealer::from_text(key.reveal())?),
+        (None, Some(file)) => Ok(Sealer::from_file(file)?),
+        (None, None) => anyhow::bail!(
+            "there is no key to encrypt stored secrets with.\nMake one (openssl rand -base64 32) and give it to every coordinator as QUORATE_SECRET_KEY."
+        ),
+    }
+}
+
+/// How a browser on this machine reaches us.
+fn listen_url(address: SocketAddr) -> anyhow::Result<Url> {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let address = SocketAddr::new(ip, address.port());
+    format!("http://{address}").parse().context("the address to listen on")
 }
 
 /// Looks every second whether the database answers and whether our pool is exhausted. Over a connection

@@ -173,9 +173,9 @@ async fn start(config: &UpConfig, clock: &Clock) -> anyhow::Result<(Running, Sta
         sign_in,
         admin_token,
         took: began.elapsed(),
-        url: url.clone(),
+        url,
     };
-    let running = launch(config, clock, database, listener, url, agents);
+    let running = launch(config, clock, database, listener, agents);
     Ok((running, report))
 }
 
@@ -185,20 +185,17 @@ fn launch(
     clock: &Clock,
     database: Database,
     listener: TcpListener,
-    url: Url,
     agents: Vec<locations::Local>,
 ) -> Running {
     let shutdown = Shutdown::new();
     let here = listener.local_addr().map_or(config.listen, port::from_here);
-    let mut server = config.server.clone();
-    server.public_url = Some(url);
     let settings = CoordinatorConfig {
         database_url: DatabaseUrl::from(database.options.clone()),
         listen: here,
         allow_net: config.allow_net.clone(),
         secret_key: config.secret_key.clone(),
         secret_key_file: Some(database.dir.join("secret.key")),
-        server,
+        server: config.server.clone(),
     };
     let mut coordinator = JoinSet::new();
     coordinator.spawn(coordinator::run(settings, listener, clock.clone(), shutdown.clone()));

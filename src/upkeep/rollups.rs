@@ -201,7 +201,7 @@ mod tests {
     fn civil_days_follow_their_zone() {
         let (from, to) = bounds("Europe/Berlin", jiff::civil::date(2026, 10, 25)).expect("a zone");
         assert_eq!(
-            (to - from).get_hours() + (to - from).get_minutes() / 60,
+            i64::from((to - from).get_hours()) + (to - from).get_minutes() / 60,
             0,
             "spans from subtraction are in seconds"
         );
