@@ -109,20 +109,31 @@ impl Term {
     pub fn detect(options: TermOptions) -> Self {
         let terminal = std::io::stdout().is_terminal();
         let columns = if terminal {
-            rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col))
+            rustix::termios::tcgetwinsize(std::io::stdout())
+                .ok()
+                .map(|size| usize::from(size.ws_col))
         } else {
             None
         };
         Self::decide(options, terminal, columns, |name| std::env::var(name).ok())
     }
 
-    fn decide(options: TermOptions, terminal: bool, columns: Option<usize>, env: impl Fn(&str) -> Option<String>) -> Self {
+    fn decide(
+        options: TermOptions,
+        terminal: bool,
+        columns: Option<usize>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let set = |name: &str| env(name).filter(|value| !value.is_empty());
-        let asked = set("COLUMNS").and_then(|text| text.trim().parse::<usize>().ok()).filter(|columns| *columns > 0);
+        let asked = set("COLUMNS")
+            .and_then(|text| text.trim().parse::<usize>().ok())
+            .filter(|columns| *columns > 0);
         let color = match options.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => terminal && set("NO_COLOR").is_none() && set("TERM").as_deref() != Some("dumb"),
+            ColorChoice::Auto => {
+                terminal && set("NO_COLOR").is_none() && set("TERM").as_deref() != Some("dumb")
+            }
         };
         // Without any of the three nothing is known, and nearly every terminal of today reads UTF-8.
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
@@ -322,8 +333,15 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 mod tests {
     use super::*;
 
-    fn decide(options: TermOptions, terminal: bool, columns: Option<usize>, env: &[(&str, &str)]) -> Term {
-        Term::decide(options, terminal, columns, |name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    fn decide(
+        options: TermOptions,
+        terminal: bool,
+        columns: Option<usize>,
+        env: &[(&str, &str)],
+    ) -> Term {
+        Term::decide(options, terminal, columns, |name| {
+            env.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned())
+        })
     }
 
     #[test]
@@ -354,8 +372,14 @@ mod tests {
         let auto = TermOptions::default();
         assert!(!decide(auto, true, None, &[]).ascii);
         assert!(decide(auto, true, None, &[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]).ascii);
-        assert!(!decide(auto, true, None, &[("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")]).ascii);
-        assert!(decide(TermOptions { ascii: true, ..auto }, true, None, &[("LANG", "en_GB.utf8")]).ascii);
+        assert!(
+            !decide(auto, true, None, &[("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")])
+                .ascii
+        );
+        assert!(
+            decide(TermOptions { ascii: true, ..auto }, true, None, &[("LANG", "en_GB.utf8")])
+                .ascii
+        );
     }
 
     #[test]
@@ -363,7 +387,10 @@ mod tests {
         assert_eq!(wrap("seen within 10\u{a0}s by all", 14), ["seen within", "10\u{a0}s by all"]);
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap("averyveryverylongword x", 5), ["averyveryverylongword", "x"]);
-        assert_eq!(wrap_after("■ Fail  ", "one two three four five six seven", 30), "■ Fail  one two three four\n        five six seven");
+        assert_eq!(
+            wrap_after("■ Fail  ", "one two three four five six seven", 30),
+            "■ Fail  one two three four\n        five six seven"
+        );
     }
 
     #[test]

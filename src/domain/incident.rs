@@ -7,7 +7,19 @@ use super::Millis;
 use super::ids::IncidentKey;
 
 /// How bad an open incident is. The order is the order of severity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Degraded,
@@ -26,7 +38,9 @@ impl Severity {
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        [Severity::Degraded, Severity::Partial, Severity::Down].into_iter().find(|severity| severity.name() == name)
+        [Severity::Degraded, Severity::Partial, Severity::Down]
+            .into_iter()
+            .find(|severity| severity.name() == name)
     }
 }
 
@@ -89,13 +103,21 @@ pub enum Ending {
 /// When trouble began: the earliest start of a failing run that began no earlier than `stale_after`
 /// before the timer that fired; if all are older, the latest, which completed the quorum. None only
 /// without any run.
-pub fn started_at(runs: impl Iterator<Item = Millis> + Clone, timer_began: Millis, stale_after: Millis) -> Option<Millis> {
+pub fn started_at(
+    runs: impl Iterator<Item = Millis> + Clone,
+    timer_began: Millis,
+    stale_after: Millis,
+) -> Option<Millis> {
     runs.clone().filter(|start| *start >= timer_began - stale_after).min().or_else(|| runs.max())
 }
 
 /// When trouble ended: the earliest start of a present run of passes that is not older than
 /// `stale_after` before the milder timer began; else when that timer began.
-pub fn ended_at(runs: impl Iterator<Item = Millis>, timer_began: Millis, stale_after: Millis) -> Millis {
+pub fn ended_at(
+    runs: impl Iterator<Item = Millis>,
+    timer_began: Millis,
+    stale_after: Millis,
+) -> Millis {
     runs.filter(|start| *start >= timer_began - stale_after).min().unwrap_or(timer_began)
 }
 
@@ -108,7 +130,11 @@ mod tests {
         assert_eq!(started_at([130, 3_720, 3_722].into_iter(), 3_727, 150), Some(3_720));
         assert_eq!(started_at([3_577, 3_720].into_iter(), 3_727, 150), Some(3_577));
         assert_eq!(started_at([3_576, 3_720].into_iter(), 3_727, 150), Some(3_720));
-        assert_eq!(started_at([130, 140].into_iter(), 3_727, 150), Some(140), "the one that completed it");
+        assert_eq!(
+            started_at([130, 140].into_iter(), 3_727, 150),
+            Some(140),
+            "the one that completed it"
+        );
         assert_eq!(started_at(std::iter::empty(), 10, 150), None);
     }
 

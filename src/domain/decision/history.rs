@@ -105,7 +105,8 @@ fn entry_start(packed: &[u8], end: usize) -> Option<usize> {
 }
 
 fn read(bytes: &[u8]) -> (i64, bool) {
-    let number = bytes.iter().rev().fold(0_u64, |number, byte| number << 7 | u64::from(byte & 0x7f));
+    let number =
+        bytes.iter().rev().fold(0_u64, |number, byte| number << 7 | u64::from(byte & 0x7f));
     ((number >> 1) as i64, number & 1 == 1)
 }
 
@@ -113,9 +114,9 @@ impl Serialize for History {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut buffer = [0_u8; 256];
         match STANDARD_NO_PAD.encode_slice(&self.packed, &mut buffer) {
-            Ok(length) => {
-                serializer.serialize_str(std::str::from_utf8(buffer.get(..length).unwrap_or_default()).unwrap_or_default())
-            }
+            Ok(length) => serializer.serialize_str(
+                std::str::from_utf8(buffer.get(..length).unwrap_or_default()).unwrap_or_default(),
+            ),
             Err(_) => serializer.serialize_str(&STANDARD_NO_PAD.encode(&self.packed)),
         }
     }
@@ -146,7 +147,10 @@ mod tests {
             history.push(gap, short, 200_000);
         }
         let all: Vec<_> = history.backwards().collect();
-        assert_eq!(all, [(0, false), (0, true), (100_000, false), (100_005, true), (100_065, false)]);
+        assert_eq!(
+            all,
+            [(0, false), (0, true), (100_000, false), (100_005, true), (100_065, false)]
+        );
         assert_eq!(history.short_fails(), 2);
         history.push(60, false, 900);
         assert_eq!(history.backwards().collect::<Vec<_>>(), [(0, false), (60, false), (60, true)]);
@@ -161,7 +165,10 @@ mod tests {
         history.push(300, true, 900);
         history.push(5, true, 900);
         history.lengthen(2);
-        assert_eq!(history.backwards().map(|(_, short)| short).collect::<Vec<_>>(), [false, false, false, true]);
+        assert_eq!(
+            history.backwards().map(|(_, short)| short).collect::<Vec<_>>(),
+            [false, false, false, true]
+        );
         assert_eq!(history.short_fails(), 1);
     }
 

@@ -130,10 +130,16 @@ impl Serialize for Live {
             evidence_stale: self.evidence_stale,
             timers: timers
                 .filter_map(|(kind, timer)| {
-                    timer.map(|timer| (kind as u8, now - timer.began, timer.paused, u8::from(timer.low)))
+                    timer.map(|timer| {
+                        (kind as u8, now - timer.began, timer.paused, u8::from(timer.low))
+                    })
                 })
                 .collect(),
-            halts: (ago(self.timers.paused_since), ago(self.timers.blind_since), ago(self.timers.split_since)),
+            halts: (
+                ago(self.timers.paused_since),
+                ago(self.timers.blind_since),
+                ago(self.timers.split_since),
+            ),
             changes: self.flaps.changes.iter().map(|change| now - change).collect(),
             flapping: self.flaps.flapping,
             incident: self.incident.as_ref(),

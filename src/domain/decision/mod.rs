@@ -25,6 +25,7 @@ pub use self::state::{State, Timer, Timers};
 pub use self::tick::{Halt, delete, pause, resume, step};
 pub use self::verdict::{Flag, Raw, Verdict, judge};
 pub use self::vote::{Saw, Vote, VoteState};
+pub use self::wake::{Hold, hold};
 use super::Millis;
 use super::ids::LocationKey;
 use super::incident::{Ending, Severity};
@@ -208,17 +209,35 @@ pub struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    Opened { severity: Severity, low: bool, started_at: Millis },
-    Reopened { severity: Severity },
-    Escalated { from: Severity, to: Severity },
-    Downgraded { from: Severity, to: Severity },
-    Resolved { ended_at: Millis, ending: Ending },
+    Opened {
+        severity: Severity,
+        low: bool,
+        started_at: Millis,
+    },
+    Reopened {
+        severity: Severity,
+    },
+    Escalated {
+        from: Severity,
+        to: Severity,
+    },
+    Downgraded {
+        from: Severity,
+        to: Severity,
+    },
+    Resolved {
+        ended_at: Millis,
+        ending: Ending,
+    },
     /// A resolve was held back, because it would have been one change too many.
     FlapStart,
     Blind,
     BlindEnd,
     /// Maintenance is over and it is still not up: opened now.
-    AfterMaintenance { severity: Severity, started_at: Millis },
+    AfterMaintenance {
+        severity: Severity,
+        started_at: Millis,
+    },
     /// Locations that carried the incident are not believed any more. Told once, in place; not part of
     /// a trace.
     EvidenceWithdrawn,
@@ -239,7 +258,9 @@ impl Event {
             What::FlapStart => "flap_start".to_owned(),
             What::Blind => "blind".to_owned(),
             What::BlindEnd => "blind_end".to_owned(),
-            What::AfterMaintenance { severity, .. } => format!("opened:{}:after_maintenance", severity.name()),
+            What::AfterMaintenance { severity, .. } => {
+                format!("opened:{}:after_maintenance", severity.name())
+            }
             What::EvidenceWithdrawn => return None,
         };
         Some(if self.suppressed { format!("suppressed:{word}") } else { word })

@@ -31,12 +31,14 @@ impl Scope {
     pub fn phrase(&self) -> String {
         match self {
             Scope::Global => "global".to_owned(),
-            Scope::Regions { regions } if regions.len() == 1 => format!("region {}", regions.join("")),
+            Scope::Regions { regions } if regions.len() == 1 => {
+                format!("region {}", regions.join(""))
+            }
             Scope::Regions { regions } => format!("regions {}", regions.join(", ")),
             Scope::Domain { domain } => format!("one network: {domain}"),
             Scope::Edge { attribute, value } => match attribute {
                 Attribute::Address => format!("one edge address: {value}"),
-                Attribute::Asn => format!("one network at the target: AS{value}"),
+                Attribute::Asn => format!("one network at the target: {value}"),
                 Attribute::Pop => format!("one point of presence: {value}"),
                 Attribute::Region => format!("one region: {value}"),
                 Attribute::Domain => format!("one network: {value}"),
@@ -113,8 +115,14 @@ pub fn shared(live: &Live, inputs: &Inputs<'_>, now: Millis) -> Vec<Shared> {
         .collect()
 }
 
-fn sides<'a>(live: &'a Live, inputs: &'a Inputs<'_>, now: Millis) -> (Vec<Counted<'a>>, Vec<Counted<'a>>) {
-    let of = |states: &'static [VoteState]| counted(live, inputs, now).filter(|c| states.contains(&c.vote.state)).collect();
+fn sides<'a>(
+    live: &'a Live,
+    inputs: &'a Inputs<'_>,
+    now: Millis,
+) -> (Vec<Counted<'a>>, Vec<Counted<'a>>) {
+    let of = |states: &'static [VoteState]| {
+        counted(live, inputs, now).filter(|c| states.contains(&c.vote.state)).collect()
+    };
     (of(&[VoteState::Down]), of(&[VoteState::Up, VoteState::Slow]))
 }
 

@@ -8,7 +8,20 @@ use crate::domain::Millis;
 use crate::domain::incident::Severity;
 use crate::domain::monitor::Policy;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     #[default]
@@ -50,7 +63,9 @@ impl State {
 
     pub fn from_code(code: i16) -> Option<Self> {
         use State::{Degraded, Down, Partial, Paused, Pending, Unknown, Up};
-        [Pending, Up, Degraded, Partial, Down, Unknown, Paused].into_iter().find(|state| state.code() == code)
+        [Pending, Up, Degraded, Partial, Down, Unknown, Paused]
+            .into_iter()
+            .find(|state| state.code() == code)
     }
 
     /// None for states in which nothing is wrong as far as is known.
@@ -110,7 +125,8 @@ pub struct Timers {
     pub split_since: Option<Millis>,
 }
 
-pub(super) const SEVERITIES: [Severity; 3] = [Severity::Degraded, Severity::Partial, Severity::Down];
+pub(super) const SEVERITIES: [Severity; 3] =
+    [Severity::Degraded, Severity::Partial, Severity::Down];
 
 /// The timers toward milder states, each with the state it leads to.
 pub(super) const MILDER: [State; 3] = [State::Up, State::Degraded, State::Partial];
@@ -192,7 +208,8 @@ impl Timers {
         for (timer, toward) in self.milder.iter_mut().zip(MILDER).take(from.milder()) {
             run(timer, severity <= toward.severity(), now);
         }
-        if let (Raw::DownLow, Some(timer)) = (verdict.raw, &mut self.worse[Severity::Down as usize]) {
+        if let (Raw::DownLow, Some(timer)) = (verdict.raw, &mut self.worse[Severity::Down as usize])
+        {
             timer.low = true;
         }
     }
@@ -203,24 +220,29 @@ impl Timers {
         match verdict.raw.severity() {
             Err(Mute::Undecided) => {
                 let began = self.split_since?;
-                (!grave && now - began >= from.policy.split_for).then_some(Due { to: State::Partial, began })
+                (!grave && now - began >= from.policy.split_for)
+                    .then_some(Due { to: State::Partial, began })
             }
             Err(Mute::Insufficient) => {
                 let began = self.blind_since?;
                 (!grave && from.state != State::Unknown && now - began >= from.policy.blind_for)
                     .then_some(Due { to: State::Unknown, began })
             }
-            Ok(severity) => self.due_worse(severity, from, now).or_else(|| self.due_milder(severity, from, now)),
+            Ok(severity) => {
+                self.due_worse(severity, from, now).or_else(|| self.due_milder(severity, from, now))
+            }
         }
     }
 
     fn due_worse(&self, raw: Option<Severity>, from: Standpoint<'_>, now: Millis) -> Option<Due> {
-        SEVERITIES.into_iter().zip(&self.worse).skip(from.first_worse()).rev().find_map(|(severity, timer)| {
-            let timer = timer.as_ref()?;
-            let may = severity != Severity::Degraded || raw == Some(Severity::Degraded);
-            (may && now >= timer.due(from.hold_worse(severity, timer)))
-                .then_some(Due { to: severity.into(), began: timer.began })
-        })
+        SEVERITIES.into_iter().zip(&self.worse).skip(from.first_worse()).rev().find_map(
+            |(severity, timer)| {
+                let timer = timer.as_ref()?;
+                let may = severity != Severity::Degraded || raw == Some(Severity::Degraded);
+                (may && now >= timer.due(from.hold_worse(severity, timer)))
+                    .then_some(Due { to: severity.into(), began: timer.began })
+            },
+        )
     }
 
     fn due_milder(&self, raw: Option<Severity>, from: Standpoint<'_>, now: Millis) -> Option<Due> {
@@ -237,7 +259,8 @@ impl Timers {
     /// states begin anew when the step was to a worse state or out of pending or unknown; none of them
     /// can be running on such a tick, since the verdict is worse than where they lead.
     pub(super) fn moved(&mut self, from: State, to: Standpoint<'_>) {
-        let worsened = to.state.severity() > from.severity() || matches!(from, State::Pending | State::Unknown);
+        let worsened = to.state.severity() > from.severity()
+            || matches!(from, State::Pending | State::Unknown);
         let kept = if worsened { 0 } else { to.milder() };
         self.milder.iter_mut().skip(kept).for_each(|timer| *timer = None);
         self.worse.iter_mut().take(to.first_worse()).for_each(|timer| *timer = None);

@@ -1,12 +1,13 @@
 //! One tick (spec: decision 5.11): fold everything in the order of arrival, take one verdict, make at
 //! most one transition, then look at the end of maintenance.
 
-use super::state::{Due, Standpoint, State};
+use super::state::{Due, State};
 use super::verdict::{self, Raw, Verdict, counted};
 use super::vote::{Vote, VoteState};
+use super::wake::standpoint;
 use super::{
-    Disposition, Event, First, FirstKind, HistoryOnly, Inputs, Live, Seat, Seen, StaleChange, Standing, StateChange,
-    Step, VoteChange, What, explain, wake,
+    Disposition, Event, First, FirstKind, HistoryOnly, Inputs, Live, Seat, Seen, StaleChange,
+    Standing, StateChange, Step, VoteChange, What, explain, wake,
 };
 use crate::domain::ids::LocationKey;
 use crate::domain::incident::{self, Ending, Incident, Past, Severity};
@@ -127,7 +128,8 @@ fn fold_all(
     if seen.is_sorted_by_key(|seen| seen.received) {
         (0..seen.len()).for_each(|index| fold_at(index, live));
     } else {
-        let mut order: Vec<(Millis, usize)> = seen.iter().enumerate().map(|(at, seen)| (seen.received, at)).collect();
+        let mut order: Vec<(Millis, usize)> =
+            seen.iter().enumerate().map(|(at, seen)| (seen.received, at)).collect();
         order.sort_unstable();
         order.iter().for_each(|(_, index)| fold_at(*index, live));
     }
@@ -153,10 +155,17 @@ fn fold_one(
             place
         }
     };
-    let Some(vote) = live.votes.get_mut(place) else { return Disposition::History(HistoryOnly::NotConfigured) };
+    let Some(vote) = live.votes.get_mut(place) else {
+        return Disposition::History(HistoryOnly::NotConfigured);
+    };
     let effect = vote.fold(seen, inputs.policy, keep(inputs.policy, inputs.seats.len()));
     if effect.from != effect.to {
-        changes.push(VoteChange { location: seen.location, from: effect.from, to: effect.to, at: seen.at });
+        changes.push(VoteChange {
+            location: seen.location,
+            from: effect.from,
+            to: effect.to,
+            at: seen.at,
+        });
     }
     if seat.standing == Standing::Counted {
         let kind = if effect.first_fail && state != State::Down {
@@ -173,7 +182,11 @@ fn fold_one(
 
 /// The door of 5.1: what is kept as history only, and why.
 fn admit<'a>(live: &Live, inputs: &Inputs<'a>, seen: &Seen) -> Result<&'a Seat, HistoryOnly> {
-    let seat = inputs.seats.iter().find(|seat| seat.key == seen.location).ok_or(HistoryOnly::NotConfigured)?;
+    let seat = inputs
+        .seats
+        .iter()
+        .find(|seat| seat.key == seen.location)
+        .ok_or(HistoryOnly::NotConfigured)?;
     let vote = live.vote(seen.location).filter(|vote| vote.state != VoteState::None);
     let reason = if live.state == State::Paused {
         HistoryOnly::Paused
@@ -183,7 +196,9 @@ fn admit<'a>(live: &Live, inputs: &Inputs<'a>, seen: &Seen) -> Result<&'a Seat, 
         HistoryOnly::Error
     } else if seen.age_estimated {
         HistoryOnly::AgeEstimated
-    } else if seen.check_version < inputs.check_version || vote.is_some_and(|vote| seen.check_version < vote.version) {
+    } else if seen.check_version < inputs.check_version
+        || vote.is_some_and(|vote| seen.check_version < vote.version)
+    {
         HistoryOnly::OldVersion
     } else if seen.received - seen.at > inputs.policy.stale_after {
         HistoryOnly::TooOld
@@ -200,15 +215,6 @@ fn keep(policy: &Policy, n: usize) -> i64 {
     verdict::intermittent_window(policy.interval, verdict::emin(n)) / 1000 + 1
 }
 
-fn standpoint<'a>(live: &Live, inputs: &Inputs<'a>) -> Standpoint<'a> {
-    Standpoint {
-        state: live.state,
-        open: live.incident.is_some(),
-        flapping: live.flaps.flapping,
-        policy: inputs.policy,
-    }
-}
-
 fn transit(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step, due: Due) {
     let now = step.at;
     let from = live.state;
@@ -219,7 +225,7 @@ fn transit(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step, due: Due) {
         step.events.push(Event { at: now, suppressed, what: What::FlapStart });
         return;
     }
-    let since = began(live, inputs, &step.verdict, due, now);
+    let since = began(live, inputs, due, now);
     let what = match (due.to.severity(), &live.incident) {
         (Some(severity), None) => Some(open(live, inputs, &step.verdict, severity, since, now)),
         (Some(severity), Some(incident)) => moved(incident.severity, severity),
@@ -271,7 +277,7 @@ fn silent(live: &Live, inputs: &Inputs<'_>, now: Millis) -> bool {
 }
 
 /// When the state that is entered now began, by the evidence.
-fn began(live: &Live, inputs: &Inputs<'_>, verdict: &Verdict, due: Due, now: Millis) -> Millis {
+fn began(live: &Live, inputs: &Inputs<'_>, due: Due, now: Millis) -> Millis {
     let stale_after = inputs.policy.stale_after;
     match due.to {
         State::Partial | State::Down if due.to.severity() > live.state.severity() => {
@@ -286,14 +292,18 @@ fn began(live: &Live, inputs: &Inputs<'_>, verdict: &Verdict, due: Due, now: Mil
                 .filter_map(|c| c.vote.passes_since);
             incident::ended_at(runs, due.began, stale_after)
         }
-        _ => {
-            debug_assert!(verdict.n == inputs.seats.len());
-            due.began
-        }
+        _ => due.began,
     }
 }
 
-fn open(live: &mut Live, inputs: &Inputs<'_>, verdict: &Verdict, severity: Severity, since: Millis, now: Millis) -> What {
+fn open(
+    live: &mut Live,
+    inputs: &Inputs<'_>,
+    verdict: &Verdict,
+    severity: Severity,
+    since: Millis,
+    now: Millis,
+) -> What {
     let interval = inputs.policy.interval;
     let quiet = maintenance::quiet(inputs.windows, interval, now);
     let past = live.past.take_if(|past| past.reopens(now, inputs.policy.reopen_within));
@@ -349,18 +359,24 @@ fn enter(live: &mut Live, to: State, since: Millis, now: Millis) -> StateChange 
 /// The end of maintenance: what was kept silent and is still not up is told now.
 fn announce(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step) {
     let (now, interval) = (step.at, inputs.policy.interval);
-    let Some(incident) = live.incident.as_mut().filter(|incident| !incident.announced) else { return };
+    let Some(incident) = live.incident.as_mut().filter(|incident| !incident.announced) else {
+        return;
+    };
     if maintenance::quiet(inputs.windows, interval, now) {
-        incident.quiet_end = incident.quiet_end.max(maintenance::quieting_end(inputs.windows, interval, now));
+        incident.quiet_end =
+            incident.quiet_end.max(maintenance::quieting_end(inputs.windows, interval, now));
         return;
     }
     // A window that was cut short or deleted ended when it was, and not later than now.
-    let end = maintenance::last_end(inputs.windows, interval, now).or(incident.quiet_end).map_or(now, |end| end.min(now));
+    let end = maintenance::last_end(inputs.windows, interval, now)
+        .or(incident.quiet_end)
+        .map_or(now, |end| end.min(now));
     incident.announced = true;
     incident.opened_at = now;
     incident.started_at = incident.started_at.max(end);
     incident.quiet_end = None;
-    let what = What::AfterMaintenance { severity: incident.severity, started_at: incident.started_at };
+    let what =
+        What::AfterMaintenance { severity: incident.severity, started_at: incident.started_at };
     step.events.push(Event { at: now, suppressed: false, what });
 }
 
@@ -383,11 +399,15 @@ fn settle(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step) {
         ([one], _) => Some((*one, now)),
         _ => None,
     };
-    step.divergent = live.alone.filter(|(_, since)| now - since >= DIVERGENT_AFTER).map(|(location, _)| location);
+    step.divergent = live
+        .alone
+        .filter(|(_, since)| now - since >= DIVERGENT_AFTER)
+        .map(|(location, _)| location);
     let divergent = inputs.seats.iter().filter(|seat| seat.standing == Standing::Divergent);
     let agrees = |location: LocationKey| {
         live.vote(location).is_some_and(|vote| {
-            matches!(vote.state, VoteState::Up | VoteState::Slow) && vote.passes >= inputs.policy.pass_after
+            matches!(vote.state, VoteState::Up | VoteState::Slow)
+                && vote.passes >= inputs.policy.pass_after
         })
     };
     step.converged.extend(divergent.map(|seat| seat.key).filter(|location| agrees(*location)));
@@ -399,8 +419,10 @@ fn withdraw(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step) {
     let (now, policy) = (step.at, inputs.policy);
     let (mut votes, mut down) = (0, 0);
     for vote in &mut live.votes {
-        let believed =
-            inputs.seats.iter().any(|seat| seat.key == vote.location && seat.standing == Standing::Counted);
+        let believed = inputs
+            .seats
+            .iter()
+            .any(|seat| seat.key == vote.location && seat.standing == Standing::Counted);
         let fresh = now <= vote.fresh_until(policy.stale_after, inputs.grace_until);
         if vote.believed && !believed && fresh {
             votes += 1;
@@ -410,10 +432,16 @@ fn withdraw(live: &mut Live, inputs: &Inputs<'_>, step: &mut Step) {
         vote.lapsed = vote.lapsed || !fresh;
     }
     let v = &step.verdict;
-    let Some(incident) = live.incident.as_mut().filter(|incident| !incident.withdrawn) else { return };
+    let Some(incident) = live.incident.as_mut().filter(|incident| !incident.withdrawn) else {
+        return;
+    };
     let before = verdict::quorum(policy, v.n, v.e + votes).0;
     if down > 0 && v.d + down >= before && v.d < v.q {
         incident.withdrawn = true;
-        step.events.push(Event { at: now, suppressed: !incident.announced, what: What::EvidenceWithdrawn });
+        step.events.push(Event {
+            at: now,
+            suppressed: !incident.announced,
+            what: What::EvidenceWithdrawn,
+        });
     }
 }

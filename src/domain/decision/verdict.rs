@@ -105,11 +105,16 @@ pub(super) struct Counted<'a> {
 }
 
 /// The votes that count now, in configured order.
-pub(super) fn counted<'a>(live: &'a Live, inputs: &'a Inputs<'_>, now: Millis) -> impl Iterator<Item = Counted<'a>> + Clone {
+pub(super) fn counted<'a>(
+    live: &'a Live,
+    inputs: &'a Inputs<'_>,
+    now: Millis,
+) -> impl Iterator<Item = Counted<'a>> + Clone {
     inputs.seats.iter().filter(|seat| seat.standing == Standing::Counted).filter_map(move |seat| {
         let vote = live.vote(seat.key)?;
-        (vote.state != VoteState::None && now <= vote.fresh_until(inputs.policy.stale_after, inputs.grace_until))
-            .then_some(Counted { seat, vote })
+        (vote.state != VoteState::None
+            && now <= vote.fresh_until(inputs.policy.stale_after, inputs.grace_until))
+        .then_some(Counted { seat, vote })
     })
 }
 
@@ -148,9 +153,13 @@ pub fn judge(live: &Live, inputs: &Inputs<'_>, now: Millis) -> Verdict {
         in_doubt: inputs.over_cap,
     };
     let any = policy.quorum == Quorum::Any;
-    verdict.nd = if any { 1 } else { distinct(inputs.seats.iter().map(|s| &*s.domain), policy.min_domains) };
-    verdict.nr =
-        if any { 1 } else { distinct(counted(live, inputs, now).map(|c| &*c.seat.region), policy.min_regions) };
+    verdict.nd =
+        if any { 1 } else { distinct(inputs.seats.iter().map(|s| &*s.domain), policy.min_domains) };
+    verdict.nr = if any {
+        1
+    } else {
+        distinct(counted(live, inputs, now).map(|c| &*c.seat.region), policy.min_regions)
+    };
     verdict.raw = raw(&verdict, live, inputs, now);
     verdict.flag = flag(&verdict);
     if d > 0 {
@@ -189,7 +198,11 @@ fn raw(v: &Verdict, live: &Live, inputs: &Inputs<'_>, now: Millis) -> Raw {
         return if unanimous && spread { Raw::DownLow } else { Raw::Insufficient };
     }
     if spread && v.d >= v.q {
-        return if down_labels(v, inputs.seats, |seat| &seat.region) >= v.nr { Raw::Down } else { Raw::Partial };
+        return if down_labels(v, inputs.seats, |seat| &seat.region) >= v.nr {
+            Raw::Down
+        } else {
+            Raw::Partial
+        };
     }
     if spread && v.d >= inputs.policy.partial_min as usize {
         return Raw::Partial;
@@ -232,7 +245,8 @@ fn distinct<'a>(labels: impl Iterator<Item = &'a str>, limit: u32) -> usize {
 }
 
 fn down_labels(v: &Verdict, seats: &[Seat], label: impl Fn(&Seat) -> &str) -> usize {
-    let labels: BTreeSet<&str> = seats.iter().filter(|seat| v.down.contains(&seat.key)).map(label).collect();
+    let labels: BTreeSet<&str> =
+        seats.iter().filter(|seat| v.down.contains(&seat.key)).map(label).collect();
     labels.len()
 }
 
@@ -243,7 +257,12 @@ pub(super) fn intermittent_window(interval: Millis, e: usize) -> Millis {
 
 /// Whether it could hold at all now or later without a new fail: it needs 4 short fails (20 % of 20) at
 /// `qu` locations. Nearly always this says no, and nothing else is looked at.
-pub(super) fn may_be_intermittent(v: &Verdict, live: &Live, inputs: &Inputs<'_>, now: Millis) -> bool {
+pub(super) fn may_be_intermittent(
+    v: &Verdict,
+    live: &Live,
+    inputs: &Inputs<'_>,
+    now: Millis,
+) -> bool {
     let (mut fails, mut locations) = (0, 0);
     for c in counted(live, inputs, now) {
         let short = c.vote.history.short_fails();

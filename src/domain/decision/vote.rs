@@ -9,7 +9,9 @@ use crate::domain::ids::LocationKey;
 use crate::domain::monitor::Policy;
 use crate::domain::observation::{Class, Outcome};
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum VoteState {
     /// Nothing was folded yet.
@@ -42,7 +44,9 @@ impl VoteState {
     }
 
     pub(super) fn from_code(code: u8) -> Option<Self> {
-        [Self::None, Self::Up, Self::Slow, Self::Suspect, Self::Down, Self::Recovering].get(usize::from(code)).copied()
+        [Self::None, Self::Up, Self::Slow, Self::Suspect, Self::Down, Self::Recovering]
+            .get(usize::from(code))
+            .copied()
     }
 }
 
@@ -136,7 +140,11 @@ impl Vote {
         let from = self.state;
         if seen.check_version > self.version {
             // The old vote spoke of another check.
-            *self = Self { version: seen.check_version, believed: self.believed, ..Self::of(seen.location) };
+            *self = Self {
+                version: seen.check_version,
+                believed: self.believed,
+                ..Self::of(seen.location)
+            };
         } else if self.state != VoteState::None && seen.at - self.last > policy.stale_after {
             self.fails = 0;
             self.fails_since = None;
@@ -146,8 +154,13 @@ impl Vote {
         }
         self.last = seen.at;
         self.lapsed = false;
-        let mut effect =
-            Effect { from, to: from, freshness_only: false, first_fail: false, first_pass_at_down: false };
+        let mut effect = Effect {
+            from,
+            to: from,
+            freshness_only: false,
+            first_fail: false,
+            first_pass_at_down: false,
+        };
         match seen.outcome {
             Outcome::Pass => {
                 effect.first_pass_at_down = self.state == VoteState::Down;
@@ -198,7 +211,11 @@ impl Vote {
             VoteState::Recovering
         } else {
             self.fails_since = None;
-            if policy.slow.is_some() && self.slow.count_ones() >= 3 { VoteState::Slow } else { VoteState::Up }
+            if policy.slow.is_some() && self.slow.count_ones() >= 3 {
+                VoteState::Slow
+            } else {
+                VoteState::Up
+            }
         };
     }
 
@@ -209,7 +226,8 @@ impl Vote {
 
     fn remember(&mut self, seen: &Seen) {
         let saw = &mut self.saw;
-        (saw.class, saw.status, saw.latency, saw.asn) = (seen.class, seen.status, seen.latency_ms, seen.asn);
+        (saw.class, saw.status, saw.latency, saw.asn) =
+            (seen.class, seen.status, seen.latency_ms, seen.asn);
         // Nearly always the same as before, and then nothing is allocated.
         if saw.address != seen.address {
             saw.address.clone_from(&seen.address);

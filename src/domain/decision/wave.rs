@@ -49,7 +49,13 @@ pub fn plan(
 /// Up to `fanout` locations that count, without the one that asks: first those in another region and
 /// another failure domain, then another domain, then another region, then the rest; within each in
 /// configured order.
-pub fn whom(live: &Live, inputs: &Inputs<'_>, asking: LocationKey, fanout: usize, now: Millis) -> Vec<LocationKey> {
+pub fn whom(
+    live: &Live,
+    inputs: &Inputs<'_>,
+    asking: LocationKey,
+    fanout: usize,
+    now: Millis,
+) -> Vec<LocationKey> {
     let Some(home) = inputs.seats.iter().find(|seat| seat.key == asking) else { return Vec::new() };
     let mut others: Vec<(bool, bool, LocationKey)> = counted(live, inputs, now)
         .filter(|c| c.seat.key != asking)
