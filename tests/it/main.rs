@@ -8,6 +8,7 @@
 
 mod api_openapi;
 mod database;
+mod decide;
 mod layering;
 mod private_postgres;
 mod support;

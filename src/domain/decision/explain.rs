@@ -62,14 +62,15 @@ pub fn reason(live: &Live, inputs: &Inputs<'_>, v: &Verdict) -> String {
     }
 }
 
-/// The hold that runs, if any: `up at 528 if that lasts`.
+/// The hold that runs, if any: `up at 528 if that lasts`. A split is not announced: it nearly always
+/// ends in seconds.
 pub fn hold(
     live: &Live,
     inputs: &Inputs<'_>,
     v: &Verdict,
     clock: &dyn Fn(Millis) -> String,
 ) -> Option<String> {
-    let hold = super::wake::hold(live, inputs, v)?;
+    let hold = super::wake::hold(live, inputs, v).filter(|_| v.raw != Raw::Undecided)?;
     (hold.due > live.folded_at)
         .then(|| format!("{} at {} if that lasts", hold.toward.name(), clock(hold.due)))
 }
