@@ -157,6 +157,26 @@ pub struct Heartbeat {
     pub rtt_ms: f64,
 }
 
+/// What [`Heartbeat::selfcheck`] holds once a round of the operator's references is over; absent with
+/// fewer than three references.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelfCheck {
+    /// Counts rounds, every 30 s, since the process started.
+    pub round: u64,
+    /// Rounds in a row, up to this one, in which most references failed.
+    pub bad_rounds: u64,
+    pub targets: Vec<Reference>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    pub target: String,
+    pub ok: bool,
+    /// Why not; empty if it is.
+    #[serde(default)]
+    pub message: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeartbeatAnswer {
     /// The coordinator's time, by which agents schedule.
@@ -213,6 +233,9 @@ pub enum RejectCode {
     Future,
     UnknownMonitor,
     BadReport,
+    /// A newer coordinator's reason; settled like the others.
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rustls::RootCertStore;
 use tokio::time::Instant;
 
+use crate::domain::address::AllowList;
 use crate::domain::check::Check;
 use crate::domain::observation::{Observation, Outcome};
 use crate::net::{Guard, Resolver};
@@ -31,6 +32,20 @@ pub struct Settings {
     /// failure counts against the target only if one of them resolves. Empty: it always counts.
     pub control_names: Vec<String>,
     pub wall: Wall,
+}
+
+impl Settings {
+    /// This machine's resolvers and roots.
+    pub fn system(allow: AllowList, control_names: Vec<String>, wall: Wall) -> std::io::Result<Self> {
+        Ok(Self {
+            guard: Guard::new(allow),
+            resolver: Resolver::system()?,
+            roots: system_roots().0,
+            user_agent: concat!("quorate/", env!("CARGO_PKG_VERSION")).to_owned(),
+            control_names,
+            wall,
+        })
+    }
 }
 
 /// [`Settings`] made ready, shared by all probes of an agent. Cheap to clone.
