@@ -200,11 +200,6 @@ mod tests {
     #[test]
     fn civil_days_follow_their_zone() {
         let (from, to) = bounds("Europe/Berlin", jiff::civil::date(2026, 10, 25)).expect("a zone");
-        assert_eq!(
-            i64::from((to - from).get_hours()) + (to - from).get_minutes() / 60,
-            0,
-            "spans from subtraction are in seconds"
-        );
         assert_eq!(to.as_second() - from.as_second(), 25 * 3600);
         assert_eq!(
             day_ending_at("Europe/Berlin", at("2026-10-25T23:00:00Z")),

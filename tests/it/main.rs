@@ -12,3 +12,4 @@ mod decide;
 mod layering;
 mod private_postgres;
 mod support;
+mod triage;

@@ -2,3 +2,4 @@
 
 pub(crate) mod db;
 pub(crate) mod scratch;
+pub(crate) mod watch;
