@@ -5,6 +5,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,11 +18,16 @@ use crate::{
     api::{self, ApiConfig, AppState},
     clock::Clock,
     config::CoordinatorConfig,
+    domain::{address::AllowList, channel::MailServer},
+    net::Guard,
+    notify::{Notifier, NotifySettings},
     process::{
         Shutdown,
         health::{Health, Pulse},
     },
     store::{self, seal::Sealer},
+    triage::Triage,
+    upkeep::Upkeep,
 };
 
 /// Serves on `listener` and does its share of the work until `shutdown` stops. Tasks that outlive this
@@ -40,6 +46,21 @@ pub async fn run(
 
     let watch = watch_database(options, pool.clone(), health.clone(), health.pulse("database"));
     shutdown.spawn(shutdown.stopping().clone().run_until_cancelled_owned(watch));
+    correct(&clock, &pool).await.context("the database's time")?;
+    let triage = Arc::new(Triage::new(pool.clone()));
+    let upkeep = Upkeep { pool: pool.clone(), triage: Arc::clone(&triage), clock: clock.clone() };
+    // Before anybody is served: reports need partitions, and a gap is noticed before new votes hide it.
+    upkeep.partitions(clock.now()).await.context("the partitions of raw results")?;
+    upkeep.sweep(clock.now()).await.context("the first sweep")?;
+    let notifier = notifier(&config, &pool, &clock, &sealer)?;
+    let sweep = health.pulse("sweep");
+    let stopping = shutdown.stopping();
+    shutdown.spawn(upkeep.clone().run_sweep(move || sweep.moved(), stopping.clone()));
+    shutdown.spawn(upkeep.run_chores(stopping.clone()));
+    shutdown.spawn(notifier.clone().run(stopping.clone()));
+    let keep_time = keep_time(clock.clone(), pool.clone());
+    shutdown.spawn(stopping.clone().run_until_cancelled_owned(keep_time));
+
     let api = ApiConfig {
         public_url: config.server.public_url.clone(),
         listen_url: listen_url(listener.local_addr().context("the address to listen on")?)?,
@@ -53,6 +74,49 @@ pub async fn run(
         .with_graceful_shutdown(stopping.cancelled_owned())
         .await
         .context("the HTTP server ended")
+}
+
+/// Sends notices by what the start-up settings say.
+fn notifier(
+    config: &CoordinatorConfig,
+    pool: &PgPool,
+    clock: &Clock,
+    sealer: &Sealer,
+) -> anyhow::Result<Notifier> {
+    let mail = config.server.smtp_url.as_ref().map(|url| MailServer::from_url(url.reveal()));
+    let settings = NotifySettings {
+        public_url: config.server.public_url.clone(),
+        mail: mail.transpose().context("QUORATE_SMTP_URL")?,
+        guard: Guard::new(AllowList::new(config.allow_net.iter().copied(), Vec::new())),
+        ..NotifySettings::default()
+    };
+    Ok(Notifier::new(pool.clone(), clock.clone(), sealer.clone(), settings)?)
+}
+
+/// Decisions are made by the database's time, which is the same for all coordinators. Half of what the
+/// question took is taken off, as for any clock read over a wire.
+async fn correct(clock: &Clock, pool: &PgPool) -> sqlx::Result<()> {
+    let mut conn = pool.acquire().await?;
+    let asked = tokio::time::Instant::now();
+    let now = store::now(&mut conn).await?;
+    let half = asked.elapsed() / 2;
+    let offset = clock.correct(now + half);
+    if offset.abs() > 1_000_000 {
+        tracing::warn!(
+            offset_ms = offset / 1000,
+            "this machine's clock differs from the database's"
+        );
+    }
+    Ok(())
+}
+
+async fn keep_time(clock: Clock, pool: PgPool) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        if let Err(error) = correct(&clock, &pool).await {
+            tracing::debug!(%error, "the database's time was not to be had");
+        }
+    }
 }
 
 /// The key from the environment, or else from the file, which is made if it is not there.

@@ -25,7 +25,7 @@ pub async fn coordinator(config: CoordinatorConfig) -> ExitCode {
             .with_context(|| format!("cannot listen on {}", config.listen))?;
         let shutdown = Shutdown::new();
         let (lame_duck, deadline) = (config.server.lame_duck, config.server.drain_deadline);
-        let work = coordinator::run(config, listener, Clock::system(), shutdown.clone());
+        let work = coordinator::run(config, listener, Clock::corrected(), shutdown.clone());
         anyhow::Ok(signals.run(&shutdown, lame_duck, deadline, work).await)
     };
     exit("coordinator", work.await)

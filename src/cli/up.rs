@@ -17,7 +17,7 @@ const TOOK: usize = 74;
 /// Runs everything until a signal comes. 0 after a stop that was asked for, 3 if it could not start.
 pub async fn run(config: UpConfig, options: TermOptions) -> ExitCode {
     let term = Term::detect(options);
-    let ended = up::run(config, Clock::system(), |started| {
+    let ended = up::run(config, Clock::corrected(), |started| {
         show(&term, &draw_start(&term, started, env!("CARGO_PKG_VERSION")))
     });
     match ended.await {
