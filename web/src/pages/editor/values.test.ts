@@ -9,10 +9,10 @@ const saved = {
     kind: "http",
     url: "https://shop.example/health",
     method: "POST",
-    headers: { "x-a": "1" },
-    auth: { basic: { username: "u", password: "•••" } },
-    tls: { verify: false, server_name: "shop.example" },
-    ip_family: 4,
+    headers: { "x-a": "1", "x-b": ["1", "2"] },
+    auth: { basic: { username: "u", password: "(hidden)" } },
+    tls: { verify: false, server_name: "shop.example", min_days_left: 14, later: 1 },
+    ip_family: "4",
     max_body: 65_536,
     assertions: [{ on: "json", path: "$.status", op: "eq", value: "ok" }],
     something_new: { kept: true },
@@ -61,7 +61,7 @@ describe("the monitor form", () => {
     expect(fieldOf("policy.fail_after")).toBe("overrides.fail_after");
     expect(fieldOf("policy.quorum.k")).toBe("k");
     expect(fieldOf("check.max_body")).toBe("max_body_kib");
-    expect(fieldOf("check.auth.bearer.token")).toBe("token");
+    expect(fieldOf("check.auth.bearer")).toBe("token");
     expect(fieldOf("depends_on[0]")).toBeNull();
   });
 });

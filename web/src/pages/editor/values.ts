@@ -2,9 +2,6 @@ import type { Schemas } from "../../api/client";
 import { type Assertion, fromApi, type Line, toApi } from "../../lib/assertions";
 import { parseLabels, writeLabels } from "../../lib/labels";
 
-/** What stands for a stored secret; sent back unchanged it stays. */
-export const KEPT = "•••";
-
 type Policy = Schemas["PolicySpec"];
 
 /** The form, as people fill it in. Empty numbers mean "the default". */
@@ -24,6 +21,8 @@ export interface Values {
   http_version: string;
   proxy: string;
   verify: boolean;
+  server_name: string;
+  min_days_left: number | "";
   ip_family: string;
   max_body_kib: number | "";
   assertions: Line[];
@@ -83,6 +82,8 @@ export const fresh: Values = {
   http_version: "auto",
   proxy: "",
   verify: true,
+  server_name: "",
+  min_days_left: "",
   ip_family: "any",
   max_body_kib: "",
   assertions: [{ on: "status", arg: "", op: "in", value: "2xx" }],
@@ -133,20 +134,37 @@ export function nameFor(url: string): string {
 export function checkOf(v: Values): Record<string, unknown> {
   const check: Record<string, unknown> = { ...v.rest, kind: "http", url: completeUrl(v.url), method: v.method };
   const headers = v.headers.filter((h) => h.name.trim() !== "");
-  if (headers.length > 0) check.headers = Object.fromEntries(headers.map((h) => [h.name.trim(), h.value]));
+  if (headers.length > 0) check.headers = headersOf(headers);
   if (v.body !== "") check.body = v.body;
   if (v.auth === "basic") check.auth = { basic: { username: v.username, password: v.password } };
-  if (v.auth === "bearer") check.auth = { bearer: { token: v.token } };
+  if (v.auth === "bearer") check.auth = { bearer: v.token };
   if (!v.follow) check.follow_redirects = false;
   if (v.max_redirects !== "") check.max_redirects = v.max_redirects;
   if (v.http_version !== "auto") check.http_version = v.http_version;
   if (v.proxy.trim() !== "") check.proxy = v.proxy.trim();
-  if (!v.verify) check.tls = { ...(check.tls as object | undefined), verify: false };
-  if (v.ip_family !== "any") check.ip_family = Number(v.ip_family);
+  const tls = {
+    ...(check.tls as object | undefined),
+    ...(v.verify ? {} : { verify: false }),
+    ...(v.server_name.trim() === "" ? {} : { server_name: v.server_name.trim() }),
+    ...(v.min_days_left === "" ? {} : { min_days_left: v.min_days_left }),
+  };
+  if (Object.keys(tls).length > 0) check.tls = tls;
+  if (v.ip_family !== "any") check.ip_family = v.ip_family;
   if (v.max_body_kib !== "") check.max_body = v.max_body_kib * 1024;
   const assertions = v.assertions.map(toApi);
   if (assertions.length > 0) check.assertions = assertions;
   return check;
+}
+
+/** `{"name": "value"}`, or a list for a name that stands more than once. */
+function headersOf(headers: Values["headers"]): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = {};
+  for (const { name, value } of headers) {
+    const key = name.trim();
+    const before = out[key];
+    out[key] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+  }
+  return out;
 }
 
 export function locationsOf(v: Values): Schemas["Locations"] {
@@ -195,9 +213,9 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     return value === undefined || value === null ? missing : (value as T);
   };
   delete check.kind;
-  const auth = take<{ basic?: { username: string; password: string }; bearer?: { token: string } }>("auth", {});
+  const auth = take<{ basic?: { username: string; password: string }; bearer?: string }>("auth", {});
   const tls = take<Record<string, unknown>>("tls", {});
-  const { verify, ...otherTls } = tls;
+  const { verify, server_name, min_days_left, ...otherTls } = tls;
   const maxBody = take<number | "">("max_body", "");
   const values: Values = {
     ...fresh,
@@ -205,18 +223,22 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     group: m.group,
     url: take("url", ""),
     method: take("method", "GET"),
-    headers: Object.entries(take<Record<string, string>>("headers", {})).map(([name, value]) => ({ name, value })),
+    headers: Object.entries(take<Record<string, string | string[]>>("headers", {})).flatMap(([name, value]) =>
+      [value].flat().map((v) => ({ name, value: v })),
+    ),
     body: take("body", ""),
-    auth: auth.basic ? "basic" : auth.bearer ? "bearer" : "none",
+    auth: auth.basic ? "basic" : auth.bearer !== undefined ? "bearer" : "none",
     username: auth.basic?.username ?? "",
     password: auth.basic?.password ?? "",
-    token: auth.bearer?.token ?? "",
+    token: auth.bearer ?? "",
     follow: take("follow_redirects", true),
     max_redirects: take<number | "">("max_redirects", ""),
     http_version: take("http_version", "auto"),
     proxy: take("proxy", ""),
     verify: verify !== false,
-    ip_family: String(take<string | number>("ip_family", "any")),
+    server_name: (server_name as string | undefined) ?? "",
+    min_days_left: (min_days_left as number | undefined) ?? "",
+    ip_family: take("ip_family", "any"),
     max_body_kib: maxBody === "" ? "" : Math.round(maxBody / 1024),
     assertions: take<Assertion[]>("assertions", []).map(fromApi),
     interval_s: m.interval_s,
@@ -256,8 +278,8 @@ export function fieldOf(path: string): string | null {
     return overrides.includes(policy as Override) ? `overrides.${policy}` : policy === "preset" ? "preset" : null;
   }
   if (p.startsWith("headers")) return "headers";
-  if (p.startsWith("auth")) return p.includes("token") ? "token" : p.includes("username") ? "username" : "password";
-  if (p.startsWith("tls")) return "verify";
+  if (p.startsWith("auth")) return p.includes("bearer") ? "token" : p.includes("username") ? "username" : "password";
+  if (p.startsWith("tls")) return p.endsWith("server_name") ? "server_name" : p.endsWith("min_days_left") ? "min_days_left" : "verify";
   if (path.startsWith("locations")) return "listed";
   if (path.startsWith("labels")) return "labels";
   if (path.startsWith("channels")) return "channels";

@@ -1,0 +1,93 @@
+import { MultiSelect, Textarea } from "@mantine/core";
+import type { Schemas } from "../../api/client";
+import { plural } from "../../lib/format";
+import type { EditorForm } from "./form";
+
+/** Which locations look. */
+export function WhereFields({ form, locations, looksFrom }: { form: EditorForm; locations: readonly Schemas["Location"][]; looksFrom: readonly Schemas["LocationRef"][] }) {
+  const v = form.values;
+  const toggle = (name: string) =>
+    form.setFieldValue("listed", v.listed.includes(name) ? v.listed.filter((n) => n !== name) : [...v.listed, name]);
+  const chosen = looksFrom.length > 0 ? looksFrom : locations.filter((l) => v.from === "all" || v.listed.includes(l.name));
+  const regions = new Set(chosen.map((l) => l.region)).size;
+  const networks = new Set(chosen.map((l) => l.domain)).size;
+  return (
+    <fieldset>
+      <legend>Locations</legend>
+      <div className="stack">
+        <div className="row">
+          {(
+            [
+              ["all", "All"],
+              ["listed", "Some"],
+              ["labelled", "By label"],
+            ] as const
+          ).map(([value, word]) => (
+            <button
+              key={value}
+              type="button"
+              className="button compact"
+              aria-pressed={v.from === value}
+              onClick={() => {
+                form.setFieldValue("from", value);
+                if (value === "listed" && v.listed.length === 0) form.setFieldValue("listed", locations.map((l) => l.name));
+              }}
+            >
+              {word}
+            </button>
+          ))}
+        </div>
+        {v.from === "listed" && (
+          <div className="row" role="group" aria-label="Locations that look">
+            {locations.map((l) => (
+              <button key={l.id} type="button" className="chip" aria-pressed={v.listed.includes(l.name)} onClick={() => toggle(l.name)}>
+                {l.name}
+              </button>
+            ))}
+          </div>
+        )}
+        {v.from === "labelled" && (
+          <Textarea aria-label="Labels that a location must have" placeholder="continent=eu" autosize minRows={1} {...form.getInputProps("location_labels")} />
+        )}
+        {form.errors.listed && <p className="refusal">{form.errors.listed}</p>}
+        <p className="muted small">
+          {chosen.length === 0
+            ? "No location matches."
+            : `${plural(chosen.length, "location")} in ${plural(regions, "region")} and ${plural(networks, "network")}.${chosen.every((l) => l.simulated) ? " All are simulated and share this machine's line." : ""}`}
+        </p>
+      </div>
+    </fieldset>
+  );
+}
+
+/** Who is told. */
+export function ToldFields({ form, channels }: { form: EditorForm; channels: readonly Schemas["Channel"][] }) {
+  const v = form.values;
+  const defaults = channels.filter((c) => c.default && c.enabled).map((c) => c.name);
+  return (
+    <fieldset>
+      <legend>Told</legend>
+      <div className="stack">
+        <div className="row">
+          <button type="button" className="button compact" aria-pressed={v.told === "default"} onClick={() => form.setFieldValue("told", "default")}>
+            Default channels
+          </button>
+          <button type="button" className="button compact" aria-pressed={v.told === "listed"} onClick={() => form.setFieldValue("told", "listed")}>
+            Only these
+          </button>
+        </div>
+        {v.told === "listed" ? (
+          <MultiSelect
+            aria-label="Channels"
+            data={channels.map((c) => ({ value: c.id, label: c.name }))}
+            placeholder={v.channels.length === 0 ? "nobody is told" : ""}
+            comboboxProps={{ transitionProps: { duration: 0 } }}
+            {...form.getInputProps("channels")}
+          />
+        ) : (
+          <p className="muted small">{defaults.length > 0 ? `That is ${defaults.join(", ")}.` : "There is no default channel yet, so nobody would be told."}</p>
+        )}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,141 @@
+import { Link } from "react-router";
+import { api, type Schemas } from "../../api/client";
+import { Card } from "../../components/Card";
+import { type Assertion, words } from "../../lib/assertions";
+import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
+import { epoch, utc, when } from "../../lib/time";
+
+type Availability = Schemas["Availability"];
+
+const DAY = 86_400;
+
+/** What is set, what to expect of it, and how available it was. */
+export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: number }) {
+  const odd = api.useQuery("get", "/api/v1/monitors/{id}/odds", { params: { path: { id: monitor.id } } }, { refetchInterval: 300_000, staleTime: 60_000 });
+  const check = monitor.check as { method?: string; url?: string; assertions?: Assertion[]; tls?: { verify?: boolean } };
+  const policy = monitor.policy_in_force;
+  const changed = Object.keys(monitor.policy).some((key) => key !== "preset" && monitor.policy[key as keyof typeof monitor.policy] != null);
+  return (
+    <Card title="Facts">
+      <div className="body">
+        <dl className="facts">
+          <dt>Available</dt>
+          <dd>
+            <Availabilities id={monitor.id} now={now} />
+          </dd>
+          <dt>Check</dt>
+          <dd>
+            {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after {span(monitor.timeout_s)}
+            {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
+            {check.tls?.verify === false ? ", certificate not verified" : ""}
+          </dd>
+          <dt>Well when</dt>
+          <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
+          <dt>Policy</dt>
+          <dd>
+            {monitor.policy.preset ?? "balanced"}
+            {changed ? ", changed" : ""}: {policy.quorum}, {plural(policy.fail_after, "failure")} in a row, {plural(policy.pass_after, "pass", "passes")} to recover
+          </dd>
+          {odd.data && (
+            <>
+              <dt>Expect</dt>
+              <dd>
+                a full outage is seen within {duration(odd.data.detection_worst_s)}, its end told within {duration(odd.data.recovery_worst_s)}; a false alert about{" "}
+                {odds(odd.data.false_alerts_per_month)}
+              </dd>
+            </>
+          )}
+          <dt>Told</dt>
+          <dd>
+            <Told channels={monitor.channels ?? null} />
+          </dd>
+          {Object.keys(monitor.labels).length > 0 && (
+            <>
+              <dt>Labels</dt>
+              <dd>
+                {Object.entries(monitor.labels)
+                  .map(([k, v]) => `${k}=${v}`)
+                  .join(", ")}
+              </dd>
+            </>
+          )}
+          {monitor.runbook_url && (
+            <>
+              <dt>Runbook</dt>
+              <dd>
+                <a href={monitor.runbook_url} rel="noreferrer">
+                  {monitor.runbook_url}
+                </a>
+              </dd>
+            </>
+          )}
+          <dt>Watched since</dt>
+          <dd title={utc(monitor.created_at)}>{when(monitor.created_at, now)}</dd>
+        </dl>
+      </div>
+    </Card>
+  );
+}
+
+function Told({ channels }: { channels: string[] | null }) {
+  const all = api.useQuery("get", "/api/v1/channels");
+  const told = all.data?.items.filter((c) => c.enabled && (channels ? channels.includes(c.id) : c.default)) ?? [];
+  if (all.data && told.length === 0)
+    return (
+      <>
+        nobody: <Link to="/alerting">{channels ? "its channels are switched off" : "there is no default channel"}</Link>
+      </>
+    );
+  return (
+    <>
+      {list(told.map((c) => c.name))}
+      {channels === null && told.length > 0 ? " (default)" : ""}
+    </>
+  );
+}
+
+/** The percentage with the reach that unknown time leaves, over the last day, week and month. */
+function Availabilities({ id, now }: { id: string; now: number }) {
+  const to = Math.ceil(now / 60) * 60;
+  return (
+    <span className="row wide">
+      {[1, 7, 30].map((days) => (
+        <Span key={days} id={id} days={days} to={to} />
+      ))}
+    </span>
+  );
+}
+
+function Span({ id, days, to }: { id: string; days: number; to: number }) {
+  const query = { from: new Date((to - days * DAY) * 1000).toISOString(), to: new Date(to * 1000).toISOString() };
+  const answer = api.useQuery("get", "/api/v1/monitors/{id}/availability", { params: { path: { id }, query } }, { placeholderData: (before) => before });
+  return (
+    <span className="nowrap" title={answer.data && availabilityDetail(answer.data)}>
+      <b>{answer.data ? availabilityWords(answer.data) : NONE}</b> <span className="muted">{days === 1 ? "24\u00a0h" : `${days}\u00a0d`}</span>
+    </span>
+  );
+}
+
+/** `99.944 %`, or `99.9 % ± 0.1` when a part is not known. Floored, as the server gives it. */
+export function availabilityWords(a: Availability): string {
+  if (a.percent == null) return NONE;
+  const low = Number(a.percent_low ?? a.percent);
+  const high = Number(a.percent_high ?? a.percent);
+  const reach = (high - low) / 2;
+  if (reach < 0.0005) return `${a.percent}\u00a0%`;
+  const decimals = reach >= 0.05 ? 1 : 3;
+  const step = 10 ** decimals;
+  return `${(Math.floor(((low + high) / 2) * step + 1e-7) / step).toFixed(decimals)}\u00a0%\u00a0±\u00a0${(Math.ceil(reach * step - 1e-7) / step).toFixed(decimals)}`;
+}
+
+function availabilityDetail(a: Availability): string {
+  const parts = [
+    ["up", a.up_ms + a.degraded_ms],
+    ["partial", a.partial_ms],
+    ["down", a.down_ms],
+    ["unknown", a.unknown_ms],
+    ["maintenance", a.maintenance_ms],
+    ["paused", a.paused_ms],
+  ] as const;
+  return `${list(parts.filter(([, ms]) => ms > 0).map(([word, ms]) => `${word} ${duration(ms / 1000)}`))}; ${plural(a.outages, "outage")} since ${when(epoch(a.from))}`;
+}
