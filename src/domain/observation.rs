@@ -122,7 +122,7 @@ pub struct Evidence {
 macro_rules! classes {
     ($($variant:ident = $code:literal $name:literal $side:ident $sentence:literal $first:literal;)*) => {
         /// Failure classes (spec: probes 4). Numbers are stored, so they are never reused.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Class { $(#[serde(rename = $name)] $variant,)* }
 
         impl Class {
@@ -139,6 +139,19 @@ macro_rules! classes {
         }
     };
 }
+
+// By hand, because the derive does not see names that a macro put into `serde(rename)`.
+impl utoipa::PartialSchema for Class {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some("Failure classes."))
+            .enum_values(Some(Class::ALL.iter().map(|class| class.name())))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Class {}
 
 classes! {
     DnsNxdomain = 1 "dns_nxdomain" Fail "The name does not exist." "the spelling of the name, and whether the domain or its record was removed or has expired";

@@ -1,0 +1,182 @@
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { Card } from "../../components/Card";
+import { IncidentHead, IncidentRows } from "../../components/IncidentTable";
+import { StateMark, StateWord } from "../../components/StateMark";
+import { Empty } from "../../components/Status";
+import { count, duration, plural } from "../../lib/format";
+import { epoch, utc, when } from "../../lib/time";
+import { compare, type EvidenceOf, type Line, names } from "./evidence";
+
+type Incident = Schemas["Incident"];
+type Notice = Schemas["IncidentNotice"];
+
+/** Failing beside passing: what they share and what tells them apart. */
+export function SawCard({ evidence }: { evidence: EvidenceOf }) {
+  const { failing, passing, rows } = compare(evidence.locations);
+  const uncounted = evidence.locations.filter((line) => line.uncounted !== null);
+  if (evidence.locations.length === 0) return null;
+  return (
+    <Card title="What they saw" beside="when it opened or moved last" footer={uncounted.length > 0 && uncountedWords(uncounted)}>
+      <div className="scroll-x">
+        <table className="grid dense">
+          <caption className="hidden-visually">Failing and passing locations compared</caption>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span className="hidden-visually">What</span>
+              </th>
+              <th scope="col">
+                <StateWord state="down" word={`${names(failing) || "nobody"} ${failing.length === 1 ? "fails" : "fail"}`} />
+              </th>
+              <th scope="col">
+                <StateWord state="up" word={passing.length === 0 ? "nobody passes" : `${names(passing)} ${passing.length === 1 ? "passes" : "pass"}`} />
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.word}>
+                <th scope="row" className="muted small-weight">
+                  {row.word}
+                </th>
+                <td className={row.word === "Address" ? "mono" : "break"}>
+                  <span className={row.differs ? "differs" : undefined}>{row.failing}</span>
+                </td>
+                <td className={row.word === "Address" ? "mono" : "break"}>
+                  <span className={row.differs ? "differs" : undefined}>{row.passing}</span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function uncountedWords(lines: readonly Line[]): string {
+  return `Not counted: ${lines.map((line) => `${line.name} (${(line.uncounted ?? "").replaceAll("_", " ")})`).join(", ")}.`;
+}
+
+const noticeWords: Record<string, string> = {
+  opened: "opened",
+  reopened: "opened again",
+  moved: "severity changed",
+  resolved: "resolved",
+  flap_start: "flapping",
+  flap_end: "steady again",
+  after_maintenance: "still there after maintenance",
+  evidence_withdrawn: "evidence withdrawn",
+};
+
+function outcomeMark(notice: Notice): string {
+  if (notice.outcome === "delivered") return "up";
+  if (notice.outcome === "failed") return "down";
+  return notice.outcome ? "paused" : "pending";
+}
+
+function outcomeWords(notice: Notice): string {
+  if (notice.outcome === "delivered") return "Accepted";
+  if (notice.outcome === "failed") return "Refused";
+  if (notice.outcome === "collapsed") return "Told with the end";
+  if (notice.outcome === "dropped") return "Not sent";
+  return notice.attempts > 0 ? `Tried ${plural(notice.attempts, "time")}` : "Waiting";
+}
+
+/** Who was told, and what the other side said. */
+export function ToldCard({ incident, now }: { incident: Incident; now: number }) {
+  return (
+    <Card title="Told" beside={incident.notices.length > 0 && plural(incident.notices.length, "notice")}>
+      {incident.notices.length === 0 ? (
+        <Empty>
+          {incident.suppressed ? (
+            "Nobody: it happened inside a maintenance window."
+          ) : (
+            <>
+              Nobody: no channel hears this severity. <Link to="/alerting">See who is told</Link>
+            </>
+          )}
+        </Empty>
+      ) : (
+        <table className="grid dense folds">
+          <caption className="hidden-visually">Notices</caption>
+          <thead>
+            <tr>
+              <th scope="col">Outcome</th>
+              <th scope="col">Channel</th>
+              <th scope="col">What</th>
+              <th scope="col">At</th>
+              <th scope="col">The other side</th>
+            </tr>
+          </thead>
+          <tbody>
+            {incident.notices.map((notice) => (
+              <tr key={notice.id}>
+                <td>
+                  <StateWord state={outcomeMark(notice)} word={outcomeWords(notice)} />
+                </td>
+                <th scope="row">
+                  {notice.channel_name} <span className="muted small-weight">{notice.channel_kind}</span>
+                </th>
+                <td>{noticeWords[notice.kind] ?? notice.kind}</td>
+                <td className="nowrap" title={utc(notice.settled_at ?? notice.created_at)}>
+                  {when(notice.settled_at ?? notice.created_at, now)}
+                  {!notice.settled_at && notice.due_at && notice.attempts > 0 && <span className="muted small"> next {when(notice.due_at, now)}</span>}
+                </td>
+                <td className="second soft break">{notice.answer}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  );
+}
+
+const eventMarks: Record<string, string> = { opened: "down", escalated: "down", reopened: "down", downgraded: "partial", resolved: "up" };
+
+/** What happened, in order: decisions of Quorate and of people. */
+export function EventsCard({ incident, now }: { incident: Incident; now: number }) {
+  return (
+    <Card title="What happened">
+      <ol className="events">
+        {incident.events.map((event) => (
+          <li key={event.no}>
+            <span className="muted nowrap" title={utc(event.at)}>
+              {when(event.at, now)}
+            </span>
+            <span className="event-mark">{eventMarks[event.kind] && <StateMark state={eventMarks[event.kind] ?? "unknown"} />}</span>
+            <span className="break">
+              {event.actor && <b>{event.actor}</b>} {event.sentence}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+export function OthersCard({ title, beside, rows, now, none }: { title: string; beside: string; rows: readonly Schemas["IncidentRow"][]; now: number; none: string }) {
+  return (
+    <Card title={title} beside={rows.length > 0 ? `${count(rows.length)} ${beside}` : undefined}>
+      {rows.length === 0 ? (
+        <Empty>{none}</Empty>
+      ) : (
+        <table className="grid folds">
+          <caption className="hidden-visually">{title}</caption>
+          <IncidentHead />
+          <tbody>
+            <IncidentRows rows={rows.slice(0, 20)} now={now} />
+          </tbody>
+        </table>
+      )}
+    </Card>
+  );
+}
+
+/** How long deciding took, apart from the incident's own length. */
+export function decidedWords(incident: Incident): string {
+  const took = (epoch(incident.opened_at) ?? 0) - (epoch(incident.started_at) ?? 0);
+  return `first failing result ${when(incident.started_at)}, decided ${duration(took)} later`;
+}
