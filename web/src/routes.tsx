@@ -1,11 +1,20 @@
 import { createBrowserRouter, Link } from "react-router";
 import { Page } from "./components/Page";
 import { Shell } from "./components/shell/Shell";
+import { AlertingPage } from "./pages/alerting";
 import { AccountPage } from "./pages/account";
+import { EditMonitorPage, NewMonitorPage } from "./pages/editor";
 import { SetupPage } from "./pages/enter/Setup";
 import { SignInPage } from "./pages/enter/SignIn";
+import { IncidentPage } from "./pages/incident";
+import { IncidentsPage } from "./pages/incidents";
 import { LocationsPage } from "./pages/locations";
+import { MonitorPage } from "./pages/monitor";
+import { MonitorsPage } from "./pages/monitors";
+import { OverviewPage } from "./pages/overview";
+import { MorePage } from "./pages/overview/More";
 import { PeoplePage } from "./pages/people";
+import { SettingsPage } from "./pages/settings";
 
 function NotFound() {
   return (
@@ -25,6 +34,16 @@ export const router = createBrowserRouter([
   {
     element: <Shell />,
     children: [
+      { path: "/", element: <OverviewPage /> },
+      { path: "/incidents", element: <IncidentsPage /> },
+      { path: "/incidents/:id", element: <IncidentPage /> },
+      { path: "/monitors", element: <MonitorsPage /> },
+      { path: "/monitors/new", element: <NewMonitorPage /> },
+      { path: "/monitors/:id", element: <MonitorPage /> },
+      { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
+      { path: "/alerting", element: <AlertingPage /> },
+      { path: "/settings", element: <SettingsPage /> },
+      { path: "/more", element: <MorePage /> },
       { path: "/locations", element: <LocationsPage /> },
       { path: "/people", element: <PeoplePage /> },
       { path: "/account", element: <AccountPage /> },

@@ -971,7 +971,7 @@ export interface components {
             /** @description E-mail address, `token:NAME`, or `quorate` itself. */
             actor: string;
             at: components["schemas"]["Instant"];
-            detail: Record<string, never>;
+            detail: Record<string, unknown>;
             /** Format: int64 */
             id: number;
             /** @description `monitor:UUID`, … */
@@ -1060,7 +1060,7 @@ export interface components {
             results: boolean;
         };
         ChangeChannel: {
-            config?: Record<string, never> | null;
+            config?: Record<string, unknown> | null;
             default?: boolean | null;
             /** @description Enabling clears `disabled_reason`. */
             enabled?: boolean | null;
@@ -1084,7 +1084,7 @@ export interface components {
         /** @description What is left out stays; null resets to what a new monitor would have. */
         ChangeMonitor: {
             channels?: string[] | null;
-            check?: Record<string, never> | null;
+            check?: Record<string, unknown> | null;
             depends_on?: string[] | null;
             /** @description False pauses: probing stops, an open incident is resolved with that reason. */
             enabled?: boolean | null;
@@ -1128,7 +1128,7 @@ export interface components {
         };
         Channel: {
             /** @description email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret. */
-            config: Record<string, never>;
+            config: Record<string, unknown>;
             created_at: components["schemas"]["Instant"];
             /** @description Hears every monitor that names no channels itself. */
             default: boolean;
@@ -1149,10 +1149,10 @@ export interface components {
         /** @enum {string} */
         ChannelKind: "email" | "webhook";
         /**
-         * @description Failure classes (spec: probes 4). Numbers are stored, so they are never reused.
+         * @description Failure classes.
          * @enum {string}
          */
-        Class: "DnsNxdomain" | "DnsNoAddress" | "DnsServfail" | "DnsTimeout" | "ConnectRefused" | "ConnectTimeout" | "ConnectUnreachable" | "ConnectReset" | "TlsExpired" | "TlsNotYetValid" | "TlsNameMismatch" | "TlsUntrusted" | "TlsIncompleteChain" | "TlsNoCommonVersion" | "TlsHandshake" | "TlsTimeout" | "HttpProtocol" | "HttpTimeoutFirstByte" | "HttpTimeoutBody" | "BodyTruncated" | "BodyEncoding" | "RedirectLimit" | "RedirectInvalid" | "Status" | "Assertion" | "DialogueTimeout" | "DialogueRejected" | "GrpcNotServing" | "GrpcUnimplemented" | "GrpcStatus" | "IcmpNoReply" | "HeartbeatMissed" | "HeartbeatFailed" | "AgentNoNetwork" | "AgentResolver" | "AgentOverload" | "AgentSelfcheck" | "AgentClock" | "BlockedAddress" | "Permission" | "Cancelled" | "Internal";
+        Class: "dns_nxdomain" | "dns_no_address" | "dns_servfail" | "dns_timeout" | "connect_refused" | "connect_timeout" | "connect_unreachable" | "connect_reset" | "tls_expired" | "tls_not_yet_valid" | "tls_name_mismatch" | "tls_untrusted" | "tls_incomplete_chain" | "tls_no_common_version" | "tls_handshake" | "tls_timeout" | "http_protocol" | "http_timeout_first_byte" | "http_timeout_body" | "body_truncated" | "body_encoding" | "redirect_limit" | "redirect_invalid" | "status" | "assertion" | "dialogue_timeout" | "dialogue_rejected" | "grpc_not_serving" | "grpc_unimplemented" | "grpc_status" | "icmp_no_reply" | "heartbeat_missed" | "heartbeat_failed" | "agent_no_network" | "agent_resolver" | "agent_overload" | "agent_selfcheck" | "agent_clock" | "blocked_address" | "permission" | "cancelled" | "internal";
         Coordinator: {
             /**
              * Format: int32
@@ -1185,7 +1185,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @description What it was decided from; enough to do it again. */
-            inputs: Record<string, never>;
+            inputs: Record<string, unknown>;
             rule: string;
             sentence: string;
             state: components["schemas"]["MonitorState"];
@@ -1280,7 +1280,7 @@ export interface components {
             /** @description Oldest first. */
             events: components["schemas"]["IncidentEvent"][];
             /** @description Votes and scope at the last opening or move, by location. */
-            evidence: Record<string, never>;
+            evidence: Record<string, unknown>;
             /** @description Oldest first. */
             notices: components["schemas"]["IncidentNotice"][];
         };
@@ -1288,7 +1288,7 @@ export interface components {
             /** @description Null: Quorate itself. */
             actor?: string | null;
             at: components["schemas"]["Instant"];
-            data: Record<string, never>;
+            data: Record<string, unknown>;
             /** @description `opened escalated downgraded reopened resolved flap_start withdrawn acked unacked note …` */
             kind: string;
             /** Format: int32 */
@@ -1381,7 +1381,7 @@ export interface components {
             /** @description Subject with its argument, as people read it: `status`, `header x-id`, `$.status`. */
             on: string;
             op: string;
-            value: Record<string, never>;
+            value: Record<string, unknown>;
         };
         /** @enum {string} */
         LinkPurpose: "first_admin" | "invite" | "recovery";
@@ -1440,7 +1440,7 @@ export interface components {
                 /** @description E-mail address, `token:NAME`, or `quorate` itself. */
                 actor: string;
                 at: components["schemas"]["Instant"];
-                detail: Record<string, never>;
+                detail: Record<string, unknown>;
                 /** Format: int64 */
                 id: number;
                 /** @description `monitor:UUID`, … */
@@ -1452,7 +1452,7 @@ export interface components {
         List_Channel: {
             items: {
                 /** @description email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret. */
-                config: Record<string, never>;
+                config: Record<string, unknown>;
                 created_at: components["schemas"]["Instant"];
                 /** @description Hears every monitor that names no channels itself. */
                 default: boolean;
@@ -1481,7 +1481,7 @@ export interface components {
                 /** Format: int64 */
                 id: number;
                 /** @description What it was decided from; enough to do it again. */
-                inputs: Record<string, never>;
+                inputs: Record<string, unknown>;
                 rule: string;
                 sentence: string;
                 state: components["schemas"]["MonitorState"];
@@ -1786,7 +1786,7 @@ export interface components {
             /** @description Ids of channels; null means the default channels. */
             channels?: string[] | null;
             /** @description The check with its secrets replaced by `"•••"`; sending it back unchanged keeps them. */
-            check: Record<string, never>;
+            check: Record<string, unknown>;
             /** Format: int32 */
             check_version: number;
             created_at: components["schemas"]["Instant"];
@@ -1900,7 +1900,7 @@ export interface components {
             location: string;
         };
         NewChannel: {
-            config: Record<string, never>;
+            config: Record<string, unknown>;
             default?: boolean;
             enabled?: boolean;
             kind: components["schemas"]["ChannelKind"];
@@ -1937,7 +1937,7 @@ export interface components {
         NewMonitor: {
             /** @description Ids or names; null means the default channels. */
             channels?: string[] | null;
-            check: Record<string, never>;
+            check: Record<string, unknown>;
             /** @description Ids or names of monitors. */
             depends_on?: string[];
             enabled?: boolean;
@@ -2523,7 +2523,7 @@ export interface components {
         };
         /** @description A check to try without storing anything. */
         TryCheck: {
-            check: Record<string, never>;
+            check: Record<string, unknown>;
             locations?: components["schemas"]["Locations"] | null;
             /**
              * Format: uuid

@@ -61,7 +61,7 @@ export function ChannelForm({ kind, channel, done }: { kind: Kind; channel?: Cha
     if (kind === "webhook" && headers === null) return form.setFieldError("headers", "Write each as name: value, one a line.");
     const body = {
       name: v.name,
-      config: (kind === "email" ? { to: v.to } : { url: v.url.trim(), ...(headers && Object.keys(headers).length > 0 ? { headers } : {}) }) as Record<string, never>,
+      config: (kind === "email" ? { to: v.to } : { url: v.url.trim(), ...(headers && Object.keys(headers).length > 0 ? { headers } : {}) }),
       default: v.default,
       min_severity: v.min_severity as Schemas["Severity"],
       ...(v.secret === "" ? {} : { secret: v.secret }),

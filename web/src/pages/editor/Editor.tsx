@@ -230,7 +230,7 @@ function useTry(v: Values, id: string | undefined) {
   const mutate = start.mutate;
   const run = useRef(() => {
     const now = values.current;
-    mutate({ params: { query: { wait_s: 0 } }, body: { check: checkOf(now) as Record<string, never>, timeout_s: now.timeout_s || undefined, locations: locationsOf(now), monitor: id } });
+    mutate({ params: { query: { wait_s: 0 } }, body: { check: checkOf(now), timeout_s: now.timeout_s || undefined, locations: locationsOf(now), monitor: id } });
   });
   return { batch, busy: start.isPending, error: start.error, run: run.current };
 }

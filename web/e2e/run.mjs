@@ -1,0 +1,204 @@
+// What a newcomer does, in a real browser against the real binary: open the link, register an https
+// endpoint, see every location probe it, add mail and webhook, break it, be told once, mend it, be told
+// once. Nothing waits for a time; everything waits for a condition.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { startBrowser, until } from "./support/browser.mjs";
+import { startQuorate } from "./support/quorate.mjs";
+import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
+
+const NAMES = ["eu-sim", "us-sim", "ap-sim"];
+const PASSWORD = "correct horse battery staple";
+const out = new URL("out/", import.meta.url).pathname;
+mkdirSync(out, { recursive: true });
+
+const step = (text) => console.log(`· ${text}`);
+const target = await startTarget();
+const mail = await startMail();
+const hook = await startWebhook();
+const quorate = await startQuorate();
+const browser = await startBrowser();
+const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, reducedMotion: "reduce", locale: "en-GB" });
+const page = await context.newPage();
+const problems = [];
+page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
+page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
+
+try {
+  step("the printed link creates the first administrator");
+  await page.goto(quorate.setup);
+  await page.getByLabel("E-mail").fill("lm@shop.example");
+  await page.getByLabel("Name").fill("Lou");
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByRole("button", { name: "Create and sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: /Nothing is watched yet/ }).waitFor();
+
+  step("the link works once");
+  const other = await browser.newContext();
+  const stranger = await other.newPage();
+  await stranger.goto(quorate.setup);
+  await stranger.getByRole("heading", { name: "This link does not work" }).waitFor();
+  await stranger.goto(`${quorate.url}/monitors`);
+  await stranger.getByRole("heading", { name: "Sign in" }).waitFor();
+  await other.close();
+
+  step("an https endpoint is tried from all locations before it is saved");
+  await page.getByLabel("Address to watch").fill(target.url);
+  await page.getByRole("button", { name: "Try it" }).click();
+  const tried = page.getByRole("region", { name: "Try now" });
+  // Its certificate is signed by itself, and that is what every location says.
+  await until("every location has refused the certificate", async () => (await tried.getByText("Fail", { exact: true }).count()) === 3);
+  await page.getByText("Connection", { exact: true }).click();
+  await page.getByText("Verify the certificate").click();
+  await tried.getByRole("button", { name: "Try again" }).click();
+  await until("every location passes", async () => (await tried.getByText("Pass", { exact: true }).count()) === 3);
+  for (const name of NAMES) await tried.getByRole("rowheader", { name: new RegExp(name) }).waitFor();
+  assert.equal(await tried.getByRole("img", { name: /connect .* TLS .* wait/ }).count(), 3, "each answer shows its phases");
+
+  step("the form says what to expect of the policy, and refuses what cannot work");
+  const expect = page.getByRole("region", { name: "What to expect" });
+  await expect.getByRole("rowheader", { name: "Balanced" }).waitFor();
+  const slow = await expect.getByRole("row", { name: /^Balanced/ }).textContent();
+  await page.getByLabel("Every").fill("5");
+  await page.getByText(/out of range: 10 to/).waitFor();
+  await page.getByLabel("Every").fill("10");
+  await until("the worst case follows the interval", async () => (await expect.getByRole("row", { name: /^Balanced/ }).textContent()) !== slow);
+  await page.getByText(/out of range: 10 to/).waitFor({ state: "detached" });
+  await page.getByLabel("Name", { exact: true }).fill("checkout");
+  await page.getByLabel("Group").fill("shop");
+  // So that the test need not wait a minute for the end to be believed.
+  await page.getByText("Advanced", { exact: true }).click();
+  await page.getByLabel("Well must last").fill("5");
+  await page.getByRole("button", { name: "Add monitor" }).click();
+
+  step("three locations probe it, with phases");
+  await page.getByRole("region", { name: "Votes" }).waitFor();
+  const votes = page.getByRole("region", { name: "Votes" });
+  await until("three locations vote up", async () => (await votes.getByText("Up", { exact: true }).count()) === 3);
+  for (const name of NAMES) await votes.getByRole("rowheader", { name: new RegExp(name) }).waitFor();
+  const phases = page.getByRole("region", { name: "Where the time goes" });
+  await until("every location shows its phases", async () => (await phases.getByRole("img", { name: /connect .* TLS .* wait/ }).count()) === 3);
+  const monitorUrl = page.url();
+
+  step("mail server, mail channel and webhook channel");
+  await page.getByRole("link", { name: "Settings" }).click();
+  const server = page.getByRole("region", { name: "Mail server" });
+  await server.getByLabel("Host").fill("127.0.0.1");
+  await server.getByRole("combobox", { name: "Security" }).click();
+  await page.getByRole("option", { name: /clear text/ }).click();
+  await server.getByLabel("Port").fill(String(mail.port));
+  await server.getByLabel("From").fill("quorate@shop.example");
+  await server.getByRole("button", { name: "Save" }).click();
+  await server.getByRole("button", { name: "Send test" }).click();
+  await server.getByText("Accepted").waitFor();
+  await page.getByRole("link", { name: "Alerting" }).click();
+  await page.getByRole("button", { name: "Add mail" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("mail ops");
+  await dialog.getByLabel("To").fill("ops@shop.example");
+  await dialog.getByLabel("To").press("Enter");
+  await dialog.getByRole("button", { name: "Add and send a test" }).click();
+  await page.getByText("Test accepted").first().waitFor();
+  await page.getByRole("button", { name: "Add webhook" }).click();
+  await dialog.getByLabel("Name").fill("ops bus");
+  await dialog.getByLabel("Address").fill(hook.url);
+  await dialog.getByRole("button", { name: "Add and send a test" }).click();
+  const key = page.getByRole("dialog", { name: /Signing key/ });
+  hook.state.secret = (await key.getByText(/whsec_/).textContent()).match(/whsec_[\w+/=]+/)[0];
+  await page.keyboard.press("Escape");
+  await until("both channels accepted a test", async () => (await page.getByText("Test accepted").count()) === 2);
+  const before = { mails: mail.mails.length, calls: hook.calls.length };
+  assert.equal(before.mails, 2, "one test from the settings and one from the channel");
+  assert.equal(before.calls, 1);
+
+  step("the endpoint stops: one mail and one webhook say which locations agree");
+  await page.goto(monitorUrl);
+  await until("three locations vote up", async () => (await votes.getByText("Up", { exact: true }).count()) === 3);
+  await target.stop();
+  await page.locator(".state-line").getByText("Down", { exact: true }).waitFor({ timeout: 90_000 });
+  await until("a mail and a webhook came", () => mail.mails.length > before.mails && hook.calls.length > before.calls);
+  const [opened] = mail.mails.slice(before.mails);
+  const [called] = hook.calls.slice(before.calls);
+  assert.deepEqual(opened.to, ["ops@shop.example"]);
+  assert.match(opened.subject, /checkout/);
+  for (const name of NAMES) {
+    assert.match(opened.text, new RegExp(name), `the mail names ${name}`);
+    assert.match(JSON.stringify(called.body), new RegExp(name), `the webhook names ${name}`);
+  }
+  assert.equal(called.signed, true, "the webhook is signed with the key that was shown");
+  await page.screenshot({ path: `${out}down.png`, fullPage: true });
+  await votes.getByText("Down", { exact: true }).first().waitFor();
+  assert.match(await page.getByRole("heading", { level: 1 }).textContent(), /3/, "the sentence says how many");
+
+  step("the incident page says who was told; acknowledging works");
+  await page.getByRole("region", { name: "Incidents" }).getByRole("link").first().click();
+  await page.getByRole("region", { name: "What they saw" }).waitFor();
+  await until("both notices are accepted", async () => (await page.getByRole("region", { name: "Told" }).getByText("Accepted").count()) === 2);
+  await page.keyboard.press("a");
+  await page.getByText(/Acknowledged by/).waitFor();
+
+  step("the endpoint comes back: one recovery per channel");
+  await target.start();
+  await page.locator(".state-line").getByText("Was down").waitFor({ timeout: 120_000 });
+  await until("both channels heard of the end", () => mail.mails.length >= before.mails + 2 && hook.calls.length >= before.calls + 2);
+
+  step("the monitor's page shows the outage and its availability");
+  await page.goto(monitorUrl);
+  await page.locator(".state-line").getByText("Up", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Incidents" }).getByText("Down", { exact: true }).waitFor();
+  const facts = page.getByRole("region", { name: "Facts" });
+  await until("availability is below one hundred", async () => {
+    const text = await facts.textContent();
+    return /\d+\.\d+\s%/.test(text ?? "") && !/^.*Available100\.000/.test(text ?? "");
+  });
+  await page.getByRole("img", { name: /Verdict: .*down/ }).waitFor();
+  await page.getByRole("button", { name: "Fails" }).click();
+  await page.getByRole("button", { name: "Evidence" }).first().click();
+  await page.getByText(/refused/i).first().waitFor();
+  await page.screenshot({ path: `${out}recovered.png`, fullPage: true });
+
+  step("the list filters by its address");
+  await page.goto(`${quorate.url}/monitors?q=state:down`);
+  await page.getByText("Nothing matches.").waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.getByRole("link", { name: "checkout" }).waitFor();
+  await page.goBack();
+  await page.getByText("Nothing matches.").waitFor();
+
+  step("a viewer sees everything and no action");
+  const invite = await quorate.api("POST", "/users/invite", { email: "v@shop.example", role: "viewer" });
+  const viewing = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const viewer = await viewing.newPage();
+  await viewer.goto(invite.url);
+  await viewer.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await viewer.getByRole("button", { name: "Create and sign in" }).click();
+  await viewer.getByRole("navigation", { name: "Main, short" }).waitFor();
+  await viewer.goto(monitorUrl);
+  await viewer.getByRole("region", { name: "Votes" }).waitFor();
+  for (const name of ["Pause", "Probe now", "Edit", "Acknowledge"]) assert.equal(await viewer.getByRole("button", { name }).count(), 0, `${name} is absent`);
+  const width = await viewer.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
+  await viewing.close();
+
+  // By now every notice has had its time: the outage and its end were told once each, on both channels.
+  assert.equal(mail.mails.length - before.mails, 2, mail.mails.map((m) => m.subject).join(" | "));
+  assert.equal(hook.calls.length - before.calls, 2);
+  assert.equal(new Set(hook.calls.map((call) => call.id)).size, hook.calls.length, "every webhook has an id of its own");
+  assert.deepEqual(problems.filter((text) => !/401|404/.test(text)), []);
+  console.log("All of it works.");
+} catch (error) {
+  await page.screenshot({ path: `${out}failed.png`, fullPage: true }).catch(() => {});
+  console.error(error);
+  console.error(`The page as it was: ${out}failed.png`);
+  console.error(problems.join("\n"));
+  console.error(quorate.log().split("\n").slice(-30).join("\n"));
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+  const code = await quorate.stop();
+  await Promise.all([mail.stop(), hook.stop(), target.stop().catch(() => {})]);
+  if (code !== 0) {
+    console.error(`quorate ended with ${code} instead of 0`);
+    process.exitCode = 1;
+  }
+}
