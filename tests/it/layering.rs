@@ -221,7 +221,7 @@ fn occurrences(files: impl Iterator<Item = Source>, forbidden: &[&str]) -> Strin
     wrong
 }
 
-/// Every file of the crate but `lib.rs`, which only lists the modules.
+/// Every file of the crate but `lib.rs`, which only lists the modules, and files of tests.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -231,7 +231,9 @@ fn sources() -> Vec<Source> {
         let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
         Source::new(name, &fs::read_to_string(&path).unwrap())
     };
-    files.into_iter().filter(|path| !path.ends_with("lib.rs")).map(source).collect()
+    let tests = |path: &PathBuf| path.to_string_lossy().ends_with("tests.rs");
+    let code = files.into_iter().filter(|path| !path.ends_with("lib.rs") && !tests(path));
+    code.map(source).collect()
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

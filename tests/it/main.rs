@@ -13,3 +13,4 @@ mod layering;
 mod private_postgres;
 mod support;
 mod triage;
+mod up;
