@@ -95,6 +95,8 @@ impl Assertion {
         let holds = if self.op.negative() { !any && unknowable.is_none() } else { any };
         let shown = show(items);
         match unknowable {
+            // A long value is shortened for people, and the reason must not go with its tail.
+            Some(why) if !holds && shown.len() > SHOWN / 2 => (false, format!("{why}: {shown}")),
             Some(why) if !holds => (false, format!("{shown} ({why})")),
             _ => (holds, shown),
         }
@@ -341,10 +343,10 @@ fn show(items: &[Item<'_>]) -> String {
     out
 }
 
-/// Shortens a value for people, by characters, with its full length told.
+/// Shortens a value for people, by characters.
 pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
-        Some((at, _)) => format!("{}… ({} characters)", text.get(..at).unwrap_or_default(), text.chars().count()),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
 }

@@ -145,7 +145,7 @@ impl HttpCheck {
         }
     }
 
-    pub(super) fn redactor(&self) -> Redactor {
+    pub fn redactor(&self) -> Redactor {
         Redactor::new(self.secret_texts().iter().map(String::as_str))
     }
 

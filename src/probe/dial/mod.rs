@@ -168,3 +168,38 @@ fn worse(a: LookupError, b: LookupError) -> LookupError {
 fn shown(address: SocketAddr) -> String {
     address.to_string()
 }
+
+/// Whether an address may be connected to, for connections that a proxy makes for us.
+pub(super) fn permitted(ip: IpAddr, port: u16, ctx: &Context) -> Result<(), Failure> {
+    ctx.0.guard.check(SocketAddr::new(ip, port)).map_err(|blocked| race::blocked_failure(&blocked))
+}
+
+/// Asks a proxy for a way through to the target.
+pub(super) async fn tunnel(mut stream: TcpStream, host: &Host, port: u16, credentials: Option<&str>) -> Result<TcpStream, Failure> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let failed = |error: std::io::Error| Failure::new(Class::ConnectReset, format!("The proxy broke the connection: {error}."));
+    let credentials = credentials.map_or_else(String::new, |text| format!("Proxy-Authorization: {text}\r\n"));
+    let ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{credentials}\r\n");
+    stream.write_all(ask.as_bytes()).await.map_err(failed)?;
+    let mut head = Vec::new();
+    // Byte by byte: what follows the head belongs to the target. A proxy's head is short.
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > 16 * 1024 {
+            return Err(Failure::new(Class::HttpProtocol, "The proxy's answer is longer than 16\u{a0}KiB."));
+        }
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                return Err(Failure::new(Class::HttpProtocol, "The proxy closed the connection without an answer."));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let first = String::from_utf8_lossy(head.split(|b| *b == b'\r').next().unwrap_or_default()).into_owned();
+    match first.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
+        Some(200..=299) => Ok(stream),
+        Some(407) => Err(Failure::new(Class::ConnectRefused, "The proxy asks for a user and a password (HTTP 407).")),
+        Some(status) => Err(Failure::new(Class::ConnectRefused, format!("The proxy did not connect to {host}:{port} (HTTP {status})."))),
+        None => Err(Failure::new(Class::HttpProtocol, "What answers at the proxy's address is not an HTTP proxy.")),
+    }
+}

@@ -2,4 +2,5 @@
 
 pub(crate) mod db;
 pub(crate) mod scratch;
+pub(crate) mod targets;
 pub(crate) mod watch;

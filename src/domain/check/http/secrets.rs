@@ -9,6 +9,9 @@ use crate::domain::check::secret::{self, has_placeholder, inline_name, inline_pl
 use crate::domain::redactor::{HIDDEN, is_secret_header, is_secret_parameter};
 use crate::domain::secret::Secret;
 
+/// Parts of a header's value count as secrets from this length on.
+const SHORTEST_PART: usize = 4;
+
 type Taken = BTreeMap<String, Secret<String>>;
 
 impl HttpCheck {
@@ -121,13 +124,12 @@ impl HttpCheck {
         }
         for header in self.headers.iter().filter(|header| header.secret || is_secret_header(&header.name)) {
             texts.push(header.value.clone());
-            // `Bearer abc` may be echoed as `abc`, and a cookie value without its name.
-            if let Some((_, token)) = header.value.split_once(' ') {
-                texts.push(token.to_owned());
-            }
-            if header.name.eq_ignore_ascii_case("cookie") {
-                texts.extend(header.value.split(';').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.trim().to_owned()));
-            }
+            // `Bearer abcd` may be echoed as `abcd`, and a cookie value without its name. Parts of a
+            // few characters are no secrets, and hiding every `1` would leave no evidence.
+            let token = header.value.split_once(' ').map(|(_, token)| token);
+            let cookies = header.value.split(';').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.trim());
+            let cookies = cookies.filter(|_| header.name.eq_ignore_ascii_case("cookie"));
+            texts.extend(token.into_iter().chain(cookies).filter(|part| part.len() >= SHORTEST_PART).map(str::to_owned));
         }
         let secret_pairs = self.url.query_pairs().filter(|(name, _)| is_secret_parameter(name)).map(|(_, value)| value.into_owned());
         texts.extend(secret_pairs);
