@@ -17,6 +17,14 @@ pub use server::{
 };
 pub use value::{DatabaseUrl, LocationSpec};
 
+/// An environment variable that is set and empty counts as not set, as composed set-ups expect.
+pub fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|arg| if arg.get_env().is_some_and(empty) { arg.env(None) } else { arg })
+        .mut_subcommands(without_empty_variables)
+}
+
 /// Probes from this machine for a coordinator. Outbound connections only.
 #[derive(Debug, Clone, clap::Args)]
 pub struct AgentConfig {

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
     cli::{admin, decide, openapi, serve, term::TermOptions, up},
-    config::{AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig},
+    config::{
+        AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig, without_empty_variables,
+    },
     process::log::{self, LogOptions},
 };
 
@@ -36,7 +38,9 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Quorate { term, log, command } = Quorate::parse();
+    let matches = without_empty_variables(Quorate::command()).get_matches();
+    let Quorate { term, log, command } =
+        Quorate::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // TLS everywhere is rustls with ring. An error means that it is chosen already, which is as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let services = matches!(command, Command::Coordinator(_) | Command::Agent(_));

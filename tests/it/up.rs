@@ -129,6 +129,21 @@ async fn bad_usage_names_the_option() {
     }
 }
 
+#[test]
+fn an_empty_variable_counts_as_not_set() {
+    let run = |value: &str| {
+        let output = command()
+            .args(["coordinator", "--log", "a=b=c"])
+            .env("QUORATE_DATABASE_URL", "postgres:///nothing?host=/nowhere")
+            .env("QUORATE_PUBLIC_URL", value)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(run("").contains("--log a=b=c"), "{}", run(""));
+    assert!(run("nonsense").contains("--public-url"), "{}", run("nonsense"));
+}
+
 /// A running `quorate up`, and the page it printed.
 struct Up {
     process: Child,
