@@ -77,6 +77,14 @@ pub struct AgentConfig {
     #[arg(long = "control-name", env = "QUORATE_CONTROL_NAME", value_name = "NAME", value_delimiter = ',')]
     pub control_names: Vec<String>,
 
+    /// Ask these resolvers, as IP:PORT, instead of the machine's. Several times or separated by commas.
+    #[arg(long = "name-server", env = "QUORATE_NAME_SERVERS", value_name = "IP:PORT", value_delimiter = ',')]
+    pub name_servers: Vec<SocketAddr>,
+
+    /// Certificates (PEM) to trust beside the machine's own, such as those of a private authority.
+    #[arg(long, env = "QUORATE_CA_FILE", value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+
     /// Where this agent answers /livez, /readyz and /startupz about itself. Default: nowhere.
     #[arg(long, env = "QUORATE_HEALTH_LISTEN", value_name = "ADDRESS:PORT")]
     pub health_listen: Option<SocketAddr>,
@@ -100,6 +108,8 @@ impl AgentConfig {
             insecure_http: false,
             references: Vec::new(),
             control_names: Vec::new(),
+            name_servers: Vec::new(),
+            ca_file: None,
             health_listen: None,
             timing: LinkTiming::default(),
         }

@@ -280,8 +280,26 @@ fn probe_context(config: &AgentConfig, clock: &Clock) -> anyhow::Result<probe::C
     let allow = AllowList::new(config.allow_net.iter().copied(), config.allow_port.clone());
     let clock = clock.clone();
     let settings = probe::Settings::system(allow, control, Arc::new(move || clock.now()));
-    let settings = settings.context("the machine's resolver settings cannot be read")?;
+    let mut settings = settings.context("the machine's resolver settings cannot be read")?;
+    if !config.name_servers.is_empty() {
+        settings.ask(&config.name_servers).context("--name-server")?;
+    }
+    if let Some(file) = &config.ca_file {
+        trust(&mut settings.roots, file).with_context(|| format!("--ca-file {}", file.display()))?;
+    }
     Ok(probe::Context::new(settings)?)
+}
+
+/// Adds the certificates of a PEM file; one that holds none is a mistake.
+fn trust(roots: &mut rustls::RootCertStore, file: &Path) -> anyhow::Result<()> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject};
+    let mut added = 0;
+    for certificate in CertificateDer::pem_file_iter(file)? {
+        roots.add(certificate?)?;
+        added += 1;
+    }
+    anyhow::ensure!(added > 0, "there is no certificate in it");
+    Ok(())
 }
 
 /// Where to keep results: as told, or the usual place of this user.

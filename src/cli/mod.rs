@@ -1,6 +1,7 @@
 //! The tools: what runs in a terminal and needs no server.
 
 pub mod admin;
+pub mod bench;
 pub mod decide;
 pub mod openapi;
 pub mod serve;

@@ -46,6 +46,12 @@ impl Settings {
             wall,
         })
     }
+
+    /// Resolves names through these servers instead of the machine's.
+    pub fn ask(&mut self, name_servers: &[std::net::SocketAddr]) -> std::io::Result<()> {
+        self.resolver = Resolver::with_servers(name_servers)?;
+        Ok(())
+    }
 }
 
 /// [`Settings`] made ready, shared by all probes of an agent. Cheap to clone.

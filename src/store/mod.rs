@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod audit;
+pub mod bench;
 pub mod boots;
 pub mod channels;
 pub mod chores;

@@ -1,0 +1,35 @@
+//! The benchmark harness: each figure stands beside a limit or a peer that was measured in the same run,
+//! so that it means the same on any machine.
+
+mod decide;
+mod ingest;
+
+use std::process::ExitCode;
+
+use super::term::{Term, TermOptions};
+
+#[derive(Debug, clap::Subcommand)]
+pub enum BenchCommand {
+    /// Reports per second through deciding and storing, beside a bare COPY of the same rows.
+    Ingest(ingest::IngestArgs),
+    /// Decisions per second, and what a monitor's stored state costs.
+    Decide,
+}
+
+/// 0 when it could be measured and its limit holds, 1 when the limit does not hold, 3 when it could not
+/// be measured.
+pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
+    let term = Term::detect(options);
+    let measured = match command {
+        BenchCommand::Ingest(args) => ingest::run(&term, &args).await,
+        BenchCommand::Decide => decide::run(&term),
+    };
+    match measured {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            term.warn(&format!("quorate bench: {error:#}"));
+            ExitCode::from(3)
+        }
+    }
+}
