@@ -104,6 +104,7 @@ pub async fn bare_table(conn: &mut PgConnection) -> sqlx::Result<()> {
 
 /// Lets the server tidy up, so that one measurement does not pay for the one before.
 pub async fn settle(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::raw_sql("vacuum analyze monitor_live; checkpoint").execute(conn).await?;
+    sqlx::raw_sql("vacuum analyze monitor_live").execute(&mut *conn).await?;
+    sqlx::raw_sql("checkpoint").execute(conn).await?;
     Ok(())
 }
