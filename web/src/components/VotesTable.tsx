@@ -100,7 +100,7 @@ export function VotesTable({ rows }: { rows: readonly VoteRow[] }) {
                   {row.address ?? "–"}
                 </span>
               </td>
-              <td className="second">
+              <td className="end">
                 <AgeBar age={row.age_s} staleAfter={row.stale_after_s} />
               </td>
               <td className={row.counts ? "off" : "second"}>

@@ -65,7 +65,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
   const channels = api.useQuery("get", "/api/v1/channels");
   const { validation, loose } = useValidation(form, monitor?.id, touched);
   const attempt = useTry(v, monitor?.id);
-  const remark = latencyRemark(attempt.batch);
+  const remark = v.assertions.some((a) => a.on === "latency_ms") ? latencyRemark(attempt.batch) : null;
 
   const latest = useRef(v);
   useEffect(() => {

@@ -114,7 +114,7 @@ const literal = (value: unknown) => (Array.isArray(value) ? value.join(", ") : J
 function Answer({ seen }: { seen: Schemas["Observation"] }): ReactNode {
   const assertions = seen.assertions ?? [];
   const broken = assertions.filter((a) => a.holds === false);
-  const status = seen.status ? `HTTP ${seen.status}` : "";
+  const status = seen.status ? String(seen.status) : "";
   if (broken.length > 0)
     return (
       <span className="strong" style={{ color: "var(--down-word)" }}>
