@@ -75,7 +75,7 @@ function PasswordCard({ email }: { email: string }) {
   const [refused, setRefused] = useState<string | null>(null);
   const form = useForm({
     initialValues: { current: "", new: "" },
-    validate: { new: (v) => (v.length < 12 ? "Use at least 12 characters; a sentence is fine." : null) },
+    validate: { new: (v) => (v.length < 10 ? "Use at least 10 characters; a sentence is fine." : null) },
   });
   return (
     <Card title="Password" beside="other sessions end when it changes">
@@ -106,7 +106,7 @@ function PasswordCard({ email }: { email: string }) {
         />
         <PasswordInput
           label="New password"
-          description="At least 12 characters."
+          description="At least 10 characters."
           autoComplete="new-password"
           required
           {...form.getInputProps("new")}

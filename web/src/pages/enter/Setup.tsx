@@ -53,7 +53,7 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
   const form = useForm({
     mode: "uncontrolled",
     initialValues: { email: link.email ?? "", name: "", password: "" },
-    validate: { password: (v) => (v.length < 12 ? "Use at least 12 characters; a sentence is fine." : null) },
+    validate: { password: (v) => (v.length < 10 ? "Use at least 10 characters; a sentence is fine." : null) },
   });
   const submit = form.onSubmit(({ email, name, password }) => {
     setRefused(null);
@@ -104,7 +104,7 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
         )}
         <PasswordInput
           label="Password"
-          description="At least 12 characters."
+          description="At least 10 characters."
           autoComplete="new-password"
           required
           key={form.key("password")}

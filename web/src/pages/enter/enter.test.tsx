@@ -48,7 +48,7 @@ describe("a one-time link", () => {
     await user.type(await screen.findByLabelText(/E-mail/), "lm");
     await user.type(screen.getByLabelText(/^Password/), "short");
     await user.click(screen.getByRole("button", { name: "Create and sign in" }));
-    expect(screen.getByText(/at least 12 characters; a/)).toBeInTheDocument();
+    expect(screen.getByText(/at least 10 characters; a/)).toBeInTheDocument();
     await user.type(screen.getByLabelText(/^Password/), " but long enough");
     await user.click(screen.getByRole("button", { name: "Create and sign in" }));
     expect(await screen.findByText("Is not an e-mail address.")).toBeInTheDocument();
