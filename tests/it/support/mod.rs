@@ -1,6 +1,9 @@
 //! What the tests stand on: a database each, and real counterparts to talk to.
 
 pub(crate) mod db;
+pub(crate) mod delivery;
+pub(crate) mod hook_sink;
+pub(crate) mod mail_sink;
 pub(crate) mod scratch;
 pub(crate) mod targets;
 pub(crate) mod watch;
