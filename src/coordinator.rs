@@ -52,7 +52,8 @@ pub async fn run(
     // Before anybody is served: reports need partitions, and a gap is noticed before new votes hide it.
     upkeep.partitions(clock.now()).await.context("the partitions of raw results")?;
     upkeep.sweep(clock.now()).await.context("the first sweep")?;
-    let notifier = notifier(&config, &pool, &clock, &sealer)?;
+    let listen_url = listen_url(listener.local_addr().context("the address to listen on")?)?;
+    let notifier = notifier(&config, &listen_url, &pool, &clock, &sealer)?;
     let sweep = health.pulse("sweep");
     let stopping = shutdown.stopping();
     shutdown.spawn(upkeep.clone().run_sweep(move || sweep.moved(), stopping.clone()));
@@ -63,7 +64,7 @@ pub async fn run(
 
     let api = ApiConfig {
         public_url: config.server.public_url.clone(),
-        listen_url: listen_url(listener.local_addr().context("the address to listen on")?)?,
+        listen_url,
         mail_fixed: config.server.smtp_url.is_some(),
     };
     let app = api::router(AppState::new(pool, clock, sealer, api)).merge(health.routes());
@@ -79,6 +80,7 @@ pub async fn run(
 /// Sends notices by what the start-up settings say.
 fn notifier(
     config: &CoordinatorConfig,
+    listen_url: &Url,
     pool: &PgPool,
     clock: &Clock,
     sealer: &Sealer,
@@ -86,6 +88,7 @@ fn notifier(
     let mail = config.server.smtp_url.as_ref().map(|url| MailServer::from_url(url.reveal()));
     let settings = NotifySettings {
         public_url: config.server.public_url.clone(),
+        listen_url: Some(listen_url.clone()),
         mail: mail.transpose().context("QUORATE_SMTP_URL")?,
         guard: Guard::new(AllowList::new(config.allow_net.iter().copied(), Vec::new())),
         ..NotifySettings::default()

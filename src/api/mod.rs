@@ -44,7 +44,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod tokens;
-pub mod ui;
+mod unsubscribe;
 pub mod users;
 
 /// The largest body of a request that is no log and no report batch.
@@ -136,8 +136,6 @@ fn routes() -> OpenApiRouter<AppState> {
 /// Everything that is served.
 pub fn router(state: AppState) -> Router {
     let (router, _) = routes().split_for_parts();
-    router
-        .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
-        .fallback_service(ui::fallback().with_state(state.clone()))
-        .with_state(state)
+    let router = router.merge(unsubscribe::router());
+    router.layer(middleware::from_fn_with_state(state.clone(), auth::same_origin)).with_state(state)
 }

@@ -233,7 +233,7 @@ impl Notifier {
         // The kinds keep to the time-out themselves and know more to say; this is the last resort that
         // keeps the lease longer than the sending.
         let limit = SEND_TIMEOUT + Duration::from_secs(5);
-        match tokio::time::timeout(limit, self.send_in_time(&parsed, &parcel, &around)).await {
+        match tokio::time::timeout(limit, self.send(&parsed, &parcel, &around)).await {
             Ok(sent) => sent,
             Err(_) => Sent::later(format!("no answer within {} s", limit.as_secs())),
         }

@@ -19,7 +19,7 @@ use lettre::{
 };
 
 use super::{
-    Content, Parcel, SEND_TIMEOUT, Sent, Verdict, mail_body,
+    Content, Parcel, Sent, Verdict, mail_body,
     message::{self, Message, Surroundings},
     unsubscribe,
 };
@@ -52,6 +52,7 @@ pub(super) async fn send(
     parcel: &Parcel<'_>,
     around: &Surroundings,
     sealer: &Sealer,
+    limit: Duration,
 ) -> Sent {
     let message = match parcel.content {
         Content::Notice(notice) => message::compose(notice, around),
@@ -59,9 +60,8 @@ pub(super) async fn send(
     };
     let mut progress = Progress { reached: parcel.reached.to_vec(), ..Progress::default() };
     let all = deliver_all(server, to, parcel, &message, around, sealer, &mut progress);
-    if tokio::time::timeout(SEND_TIMEOUT, all).await.is_err() {
-        let trouble =
-            format!("{} did not finish within {} s", server.address(), SEND_TIMEOUT.as_secs());
+    if tokio::time::timeout(limit, all).await.is_err() {
+        let trouble = format!("{} did not finish within {} s", server.address(), limit.as_secs());
         progress.trouble.get_or_insert(trouble);
     }
     progress.conclude(to)
@@ -341,5 +341,4 @@ fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "email_tests.rs"]
 mod tests;

@@ -22,13 +22,13 @@ pub(super) fn text(message: &Message) -> String {
             let _ = writeln!(out, "{}", line.trim_end());
         }
     };
+    section(None, message.first.iter().cloned().collect());
     section(None, columns(message.facts.iter().map(|(label, value)| vec![*label, value])));
     let rows = message.rows.iter().map(|row| {
         vec![row.name.as_str(), row.vote.as_str(), row.address.as_str(), row.saw.as_str()]
     });
     let rows = columns(rows).into_iter().map(|line| format!("  {line}")).collect();
     section(Some("What the locations see"), rows);
-    section(None, message.first.iter().cloned().collect());
     section(None, columns(message.links.iter().map(|(label, url)| vec![*label, url])));
     out
 }

@@ -337,5 +337,4 @@ pub fn duration(span: SignedDuration) -> String {
 }
 
 #[cfg(test)]
-#[path = "message_tests.rs"]
 mod tests;

@@ -16,6 +16,8 @@ mod deliver;
 mod email;
 mod mail_body;
 pub mod message;
+#[cfg(test)]
+mod sample;
 mod unsubscribe;
 mod webhook;
 
@@ -55,6 +57,8 @@ pub const SEND_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct NotifySettings {
     /// Base of links; overrides the settings page.
     pub public_url: Option<Url>,
+    /// Base of links when nobody said anything: where we listen.
+    pub listen_url: Option<Url>,
     /// From `QUORATE_SMTP_URL`; overrides the settings page.
     pub mail: Option<MailServer>,
     /// Where webhooks may go.
@@ -63,16 +67,20 @@ pub struct NotifySettings {
     pub extra_roots: Vec<CertificateDer<'static>>,
     /// Deliveries under way at once.
     pub workers: usize,
+    /// [`SEND_TIMEOUT`], or less in tests.
+    pub timeout: Duration,
 }
 
 impl Default for NotifySettings {
     fn default() -> Self {
         Self {
             public_url: None,
+            listen_url: None,
             mail: None,
             guard: Guard::default(),
             extra_roots: Vec::new(),
             workers: 16,
+            timeout: SEND_TIMEOUT,
         }
     }
 }
@@ -130,7 +138,7 @@ impl Notifier {
         let resolver = Resolver::system().map_err(|e| wrong("the system's resolver", &e))?;
         let http = settings
             .guard
-            .http_client(&resolver, tls, SEND_TIMEOUT)
+            .http_client(&resolver, tls, settings.timeout)
             .map_err(|e| wrong("the client for webhooks", &e))?;
         Ok(Self(Arc::new(Inner {
             pool,
@@ -170,7 +178,7 @@ impl Notifier {
         let parcel =
             Parcel { id, channel: None, now, content: Content::Test { name }, reached: &[] };
         let started = tokio::time::Instant::now();
-        let sent = self.send_in_time(channel, &parcel, &around).await;
+        let sent = self.send(channel, &parcel, &around).await;
         Ok(TestSent {
             delivered: sent.verdict == Verdict::Delivered,
             answer: sent.answer,
@@ -217,7 +225,7 @@ impl Notifier {
             reached: &[],
         };
         let sent = match saved {
-            Ok(server) => email::send(&server, &to, &parcel, &around, &self.0.sealer).await,
+            Ok(server) => self.mail(&server, &to, &parcel, &around).await,
             Err(answer) => Sent::later(answer),
         };
         Ok(TestSent {
@@ -228,7 +236,7 @@ impl Notifier {
     }
 
     /// Sends by the channel's kind, within the time-out.
-    async fn send_in_time(
+    async fn send(
         &self,
         channel: &ParsedChannel,
         parcel: &Parcel<'_>,
@@ -236,15 +244,23 @@ impl Notifier {
     ) -> Sent {
         match &channel.config {
             ChannelConfig::Email(config) => match self.mail_server().await {
-                Ok(server) => {
-                    email::send(&server, &config.to, parcel, around, &self.0.sealer).await
-                }
+                Ok(server) => self.mail(&server, &config.to, parcel, around).await,
                 Err(answer) => Sent::later(answer),
             },
             ChannelConfig::Webhook(config) => {
                 webhook::send(&self.0.http, config, &channel.secrets, parcel, around).await
             }
         }
+    }
+
+    async fn mail(
+        &self,
+        server: &MailServer,
+        to: &[String],
+        parcel: &Parcel<'_>,
+        around: &Surroundings,
+    ) -> Sent {
+        email::send(server, to, parcel, around, &self.0.sealer, self.0.settings.timeout).await
     }
 
     /// The mail server in use, or why there is none.
@@ -272,7 +288,9 @@ impl Notifier {
         };
         let public_url = self.0.settings.public_url.clone();
         Ok(Surroundings {
-            public_url: public_url.or_else(|| Url::parse(&text("public_url")?).ok()),
+            public_url: public_url
+                .or_else(|| Url::parse(&text("public_url")?).ok())
+                .or_else(|| self.0.settings.listen_url.clone()),
             zone: text("report_zone")
                 .and_then(|zone| TimeZone::get(&zone).ok())
                 .unwrap_or(TimeZone::UTC),

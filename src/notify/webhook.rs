@@ -1,8 +1,7 @@
 //! Webhooks as Standard Webhooks describes them: signed, repeated with the same id, answered by a 2xx.
 //!
-//! The body is `{"type":"incident.opened","timestamp":"…","data":{…}}`. Types: `incident.opened`,
-//! `incident.reopened`, `incident.moved`, `incident.resolved`, `incident.flapping`,
-//! `incident.evidence_withdrawn` and `test`; receivers should ignore types and fields they do not know.
+//! The body is `{"type":"incident.opened","timestamp":"…","data":{…}}`; docs/webhooks.md describes it to
+//! those who receive it.
 
 use std::{error::Error, io, sync::Arc, time::Duration};
 
@@ -72,7 +71,10 @@ pub(super) async fn send(
     let request = match request.body(body).build() {
         Ok(request) => request,
         Err(e) => {
-            return Sent::new(Verdict::Never, format!("the request to {place} cannot be made: {e}"));
+            return Sent::new(
+                Verdict::Never,
+                format!("the request to {place} cannot be made: {e}"),
+            );
         }
     };
     match client.send(request).await {
@@ -253,7 +255,7 @@ fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
 /// Why no answer came, in a sentence.
 fn explain(error: &reqwest::Error, place: &str) -> String {
     if error.is_timeout() {
-        return format!("{place} did not answer within {} s", super::SEND_TIMEOUT.as_secs());
+        return format!("{place} did not answer in time");
     }
     let mut causes: Vec<String> = Vec::new();
     let mut next: Option<&dyn Error> = error.source();
@@ -285,5 +287,4 @@ fn explain(error: &reqwest::Error, place: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "webhook_tests.rs"]
 mod tests;

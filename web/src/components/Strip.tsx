@@ -87,39 +87,7 @@ export function layOut(intervals: readonly Interval[], from: number, to: number,
   return runs;
 }
 
-/** One run as rectangles; lengths along the strip may be pixels or percentages. */
-function RunMarks({
-  run,
-  x,
-  width,
-  top,
-  height,
-}: {
-  run: Run;
-  x: number | string;
-  width: number | string;
-  top: number;
-  height: number;
-}) {
-  const mark = markOf(run.state);
-  const h = Math.max(mark === "pending" ? 0 : 2, heights[mark] * height);
-  const box = { x, width, y: top + height - h, height: h };
-  const outlined = run.stale && (mark === "down" || mark === "partial");
-  return (
-    <g data-state={run.state}>
-      <rect {...box} fill={fillOf(mark, run.stale)} />
-      {outlined && <rect {...box} fill="none" stroke={colour(mark)} />}
-      {run.low && !run.stale && (
-        <rect {...box} height={h / 2} fill={mark === "partial" ? "url(#hatch-partial)" : "url(#hatch-down)"} />
-      )}
-    </g>
-  );
-}
-
-/** What is bad is two cells wide at least, so that a short outage is not lost in a day. */
-const seen = (run: Run) => (rank(run.state) <= 2 ? Math.max(2, run.width) : run.width);
-
-/** The pieces of a strip, placed in pixels inside another drawing. */
+/** The pieces of a strip, placed at `y` inside another drawing. */
 export function StripRuns(props: {
   intervals: readonly Interval[];
   from: number;
@@ -129,17 +97,23 @@ export function StripRuns(props: {
   x?: number;
   y?: number;
 }) {
-  const { height, width, x = 0, y = 0 } = props;
-  return layOut(props.intervals, props.from, props.to, width).map((run) => (
-    <RunMarks
-      key={run.x}
-      run={run}
-      x={x + Math.min(run.x, width - seen(run))}
-      width={seen(run)}
-      top={y}
-      height={height}
-    />
-  ));
+  const { height, x = 0, y = 0 } = props;
+  return layOut(props.intervals, props.from, props.to, props.width).map((run) => {
+    const mark = markOf(run.state);
+    const h = Math.max(mark === "pending" ? 0 : 2, heights[mark] * height);
+    const top = y + height - h;
+    // Two pixels at least for what is bad, so that a short outage is not lost in a day.
+    const w = rank(run.state) <= 2 ? Math.max(2, run.width) : run.width;
+    const box = { x: x + run.x, y: top, width: w, height: h };
+    const outlined = run.stale && (mark === "down" || mark === "partial");
+    return (
+      <g key={run.x} data-state={run.state}>
+        <rect {...box} fill={fillOf(mark, run.stale)} />
+        {outlined && <rect {...box} fill="none" stroke={colour(mark)} />}
+        {run.low && !run.stale && <rect {...box} height={h / 2} fill="url(#hatch-down)" />}
+      </g>
+    );
+  });
 }
 
 /** Said instead of shown: how long each state lasted within the strip. */
@@ -158,10 +132,7 @@ export function stripSummary(intervals: readonly Interval[], from: number, to: n
   return list([...spans].sort((a, b) => b[1] - a[1]).map(([word, s]) => `${word} ${duration(s)}`));
 }
 
-/** Steps of a strip that is as wide as its column; few enough that one is a pixel or more. */
-const CELLS = 240;
-
-/** A strip of states over time, as wide as its column. Textures keep their grain at any width. */
+/** A strip of states over time, scaled to its column. */
 export function Strip(props: {
   intervals: readonly Interval[];
   from: number;
@@ -170,24 +141,17 @@ export function Strip(props: {
   label?: string;
 }) {
   const height = props.height ?? 16;
-  const percent = (cells: number) => `${(cells / CELLS) * 100}%`;
+  const width = 240;
   return (
     <svg
       className="strip"
       role="img"
       aria-label={`${props.label ?? "States"}: ${stripSummary(props.intervals, props.from, props.to)}`}
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
       height={height}
     >
-      {layOut(props.intervals, props.from, props.to, CELLS).map((run) => (
-        <RunMarks
-          key={run.x}
-          run={run}
-          x={percent(Math.min(run.x, CELLS - seen(run)))}
-          width={percent(seen(run))}
-          top={0}
-          height={height}
-        />
-      ))}
+      <StripRuns {...props} width={width} height={height} />
     </svg>
   );
 }

@@ -73,25 +73,17 @@ export function follow(url: string, client: QueryClient): () => void {
         refresh();
       }, 5000);
   };
-  let source: EventSource | null = null;
-  let again: ReturnType<typeof setTimeout> | null = null;
-  const open = () => {
-    source = new EventSource(url);
-    source.addEventListener("change", hear);
-    source.onopen = () => {
-      // What happened while the link was lost was not heard.
-      if (!state.live && state.since !== null) void client.invalidateQueries();
-      set(true);
-    };
-    source.onerror = () => {
-      set(false);
-      // The browser tries again by itself after a cut, but not after a refusal.
-      if (source?.readyState === EventSource.CLOSED) again = setTimeout(open, 5000);
-    };
+  const source = new EventSource(url);
+  source.addEventListener("change", hear);
+  source.onopen = () => {
+    // What happened while the link was lost was not heard.
+    if (!state.live && state.since !== null) void client.invalidateQueries();
+    set(true);
   };
-  open();
+  source.onerror = () => set(false);
   return () => {
-    source?.close();
-    for (const timer of [soon, later, again]) if (timer) clearTimeout(timer);
+    source.close();
+    if (soon) clearTimeout(soon);
+    if (later) clearTimeout(later);
   };
 }

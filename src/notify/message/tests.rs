@@ -1,0 +1,190 @@
+use super::*;
+use crate::notify::{
+    mail_body,
+    sample::{outage, recovery},
+};
+
+fn berlin() -> Surroundings {
+    Surroundings {
+        public_url: Some(Url::parse("https://quorate.example/mon").unwrap()),
+        zone: TimeZone::get("Europe/Berlin").unwrap(),
+    }
+}
+
+fn of(change: impl FnOnce(&mut Notice)) -> Message {
+    let mut notice = outage();
+    change(&mut notice);
+    compose(&notice, &berlin())
+}
+
+#[test]
+fn an_alert_as_text() {
+    insta::assert_snapshot!(mail_body::text(&compose(&outage(), &berlin())));
+}
+
+#[test]
+fn an_alert_as_html() {
+    insta::assert_snapshot!(mail_body::html(&compose(&outage(), &berlin())));
+}
+
+#[test]
+fn a_recovery_as_text() {
+    insta::assert_snapshot!(mail_body::text(&compose(&recovery(), &berlin())));
+}
+
+#[test]
+fn every_subject_of_an_incident_ends_in_the_same_stem() {
+    let stem = "checkout, 17 Nov 03:07 CET";
+    for (kind, state) in [
+        (NoticeKind::Opened, "Down"),
+        (NoticeKind::Reopened, "Down"),
+        (NoticeKind::AfterMaintenance, "Down"),
+        (NoticeKind::FlapStart, "Flapping"),
+        (NoticeKind::EvidenceWithdrawn, "In doubt"),
+        (NoticeKind::Resolved, "Up again"),
+        (NoticeKind::FlapEnd, "Up again"),
+    ] {
+        assert_eq!(of(|n| n.kind = kind).subject, format!("{state}: {stem}"));
+    }
+    let moved = of(|n| {
+        n.kind = NoticeKind::Moved;
+        n.severity = Severity::Partial;
+    });
+    assert_eq!(moved.subject, format!("Partly down: {stem}"));
+    let late = |n: &mut Notice| {
+        *n = recovery();
+        n.collapsed = true;
+    };
+    assert_eq!(of(late).subject, format!("Was down: {stem}"));
+    let paused = |n: &mut Notice| {
+        *n = recovery();
+        n.incident.resolve_reason = Some("paused".into());
+    };
+    assert_eq!(of(paused).subject, format!("Closed: {stem}"));
+}
+
+#[test]
+fn headlines_say_what_happened() {
+    let moved = |from, to| {
+        of(|n| {
+            n.kind = NoticeKind::Moved;
+            n.previous_severity = Some(from);
+            n.severity = to;
+        })
+        .headline
+    };
+    assert_eq!(of(|_| ()).headline, "checkout is down.");
+    assert_eq!(of(|n| n.kind = NoticeKind::Reopened).headline, "checkout is down again.");
+    assert_eq!(moved(Severity::Degraded, Severity::Partial), "checkout is now partly down.");
+    assert_eq!(
+        moved(Severity::Down, Severity::Degraded),
+        "checkout is no longer down, but still degraded."
+    );
+    assert_eq!(
+        of(|n| n.kind = NoticeKind::AfterMaintenance).headline,
+        "checkout is still down after the maintenance."
+    );
+    let ended = |change: &dyn Fn(&mut Notice)| {
+        of(|n| {
+            *n = recovery();
+            change(n);
+        })
+        .headline
+    };
+    assert_eq!(ended(&|_| ()), "checkout is up again after 4\u{a0}min 42\u{a0}s.");
+    assert_eq!(
+        ended(&|n| n.collapsed = true),
+        "checkout was down for 4\u{a0}min 42\u{a0}s, and is up again."
+    );
+    assert_eq!(
+        ended(&|n| n.incident.resolve_reason = Some("deleted".into())),
+        "checkout was deleted, which closes its incident."
+    );
+    assert_eq!(
+        ended(&|n| n.incident.resolve_reason = Some("closed by hand".into())),
+        "The incident of checkout was closed: closed by hand."
+    );
+    assert_eq!(
+        ended(&|n| n.kind = NoticeKind::FlapEnd),
+        "checkout is up and steady again after 4\u{a0}min 42\u{a0}s."
+    );
+}
+
+#[test]
+fn an_incident_about_no_monitor_is_named_by_its_subject() {
+    let message = of(|n| {
+        n.monitor = None;
+        n.incident.subject = "platform:blind".into();
+    });
+    assert_eq!(message.headline, "platform:blind is down.");
+    assert!(message.links.iter().all(|(label, _)| *label == "Incident"));
+}
+
+#[test]
+fn text_cannot_break_out_of_the_html() {
+    let html = mail_body::html(&of(|n| {
+        n.sentence = "<script>alert('1')</script> & \"more\"".into();
+        n.locations[0].saw = "<img src=x>".into();
+        if let Some(monitor) = &mut n.monitor {
+            monitor.runbook_url = Some("javascript:alert(1)".into());
+        }
+    }));
+    assert!(
+        html.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;more&quot;")
+    );
+    assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("javascript:"));
+}
+
+#[test]
+fn nothing_in_the_html_is_loaded_from_afar() {
+    let html = mail_body::html(&compose(&outage(), &berlin()));
+    for remote in ["src=", "url(", "@import", "<link", "background="] {
+        assert!(!html.contains(remote), "{remote}");
+    }
+}
+
+#[test]
+fn without_an_address_there_are_no_links_to_us() {
+    let around = Surroundings { public_url: None, zone: TimeZone::UTC };
+    let message = compose(&outage(), &around);
+    assert_eq!(message.links, [("Runbook", "https://wiki.example/checkout".to_owned())]);
+    assert_eq!(
+        message.facts.iter().find(|(label, _)| *label == "Began").unwrap().1,
+        "Tue 17 Nov 2026, 02:07:24 UTC"
+    );
+}
+
+#[test]
+fn pages_lie_under_the_public_address() {
+    let page = |base: &str| page(&Url::parse(base).unwrap(), "incidents/1").unwrap();
+    assert_eq!(page("https://q.example"), "https://q.example/incidents/1");
+    assert_eq!(page("https://q.example/mon?x=1"), "https://q.example/mon/incidents/1");
+}
+
+#[test]
+fn durations_have_two_units_at_most() {
+    for (secs, told) in [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (42, "42 s"),
+        (60, "1 min"),
+        (282, "4 min 42 s"),
+        (11_100, "3 h 5 min"),
+        (10_801, "3 h"),
+        (187_200, "2 d 4 h"),
+    ] {
+        let words = duration(SignedDuration::from_secs(secs));
+        assert_eq!(words.replace('\u{a0}', " "), told);
+    }
+}
+
+#[test]
+fn the_day_in_utc_is_named_when_it_is_another() {
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    let told = |at: &str| instant(at.parse().unwrap(), &zone);
+    assert_eq!(told("2026-07-01T10:00:00Z"), "Wed 1 Jul 2026, 12:00:00 CEST (10:00:00 UTC)");
+    assert_eq!(
+        told("2026-07-01T22:30:00Z"),
+        "Thu 2 Jul 2026, 00:30:00 CEST (Wed 1 Jul, 22:30:00 UTC)"
+    );
+}

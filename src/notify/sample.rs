@@ -1,0 +1,89 @@
+//! Notices for the unit tests of this module.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::domain::{
+    incident::Severity,
+    notice::{IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind},
+};
+
+/// The outage of the UI's drawings: four of five locations see `checkout` fail.
+pub(super) fn outage() -> Notice {
+    Notice {
+        kind: NoticeKind::Opened,
+        severity: Severity::Down,
+        previous_severity: None,
+        monitor: Some(MonitorFacts {
+            uid: Uuid::from_u128(0x1),
+            name: "checkout".into(),
+            group: "shop".into(),
+            target: "https://shop.example/health".into(),
+            labels: BTreeMap::from([("team".into(), "shop".into()), ("tier".into(), "1".into())]),
+            runbook_url: Some("https://wiki.example/checkout".into()),
+        }),
+        incident: IncidentFacts {
+            uid: Uuid::from_u128(0x2),
+            subject: format!("monitor:{}", Uuid::from_u128(0x1)),
+            started_at: "2026-11-17T02:07:24Z".parse().unwrap(),
+            opened_at: "2026-11-17T02:07:31.25Z".parse().unwrap(),
+            ended_at: None,
+            resolve_reason: None,
+            low: false,
+        },
+        sentence: "4 of 5 locations see it fail, 3 are needed. All four reached 203.0.113.10; sjc, which passes, reached 203.0.113.74.".into(),
+        locations: vec![
+            line("sjc", "us", "up", None, "", Some("203.0.113.74"), None),
+            line("fra", "eu", "down", Some("assertion"), "The status was 503.", Some("203.0.113.10"), None),
+            line("ams", "eu", "down", Some("assertion"), "The status was 503.", Some("203.0.113.10"), None),
+            line("syd", "ap", "down", Some("connect_timeout"), "The connection was not answered in time.", None, Some("quarantined")),
+            line("iad", "us", "down", Some("connect_refused"), "The connection was refused.", Some("203.0.113.10"), None),
+        ],
+        scope: Some("global".into()),
+        eligible: 5,
+        needed: 3,
+        down: 4,
+        decided_at: "2026-11-17T02:07:31.25Z".parse().unwrap(),
+        collapsed: false,
+    }
+}
+
+/// Its end, 4 min 42 s later.
+pub(super) fn recovery() -> Notice {
+    let mut notice = outage();
+    notice.kind = NoticeKind::Resolved;
+    notice.previous_severity = Some(Severity::Down);
+    notice.incident.ended_at = Some("2026-11-17T02:12:06Z".parse().unwrap());
+    notice.incident.resolve_reason = Some("recovered".into());
+    notice.decided_at = "2026-11-17T02:13:06Z".parse().unwrap();
+    notice.sentence = "All 5 locations pass again.".into();
+    for line in &mut notice.locations {
+        line.vote = "up".into();
+        line.class = None;
+        line.saw = String::new();
+    }
+    notice
+}
+
+fn line(
+    name: &str,
+    region: &str,
+    vote: &str,
+    class: Option<&str>,
+    saw: &str,
+    address: Option<&str>,
+    uncounted: Option<&str>,
+) -> LocationLine {
+    LocationLine {
+        name: name.into(),
+        region: region.into(),
+        domain: format!("{region}-host"),
+        vote: vote.into(),
+        class: class.map(Into::into),
+        saw: saw.into(),
+        address: address.map(Into::into),
+        simulated: name == "iad",
+        uncounted: uncounted.map(Into::into),
+    }
+}

@@ -1,0 +1,78 @@
+use serde_json::Value;
+
+use super::*;
+use crate::{
+    domain::secret::Secret,
+    notify::sample::{outage, recovery},
+};
+
+fn around() -> Surroundings {
+    Surroundings {
+        public_url: Some(url::Url::parse("https://quorate.example/").unwrap()),
+        zone: TimeZone::UTC,
+    }
+}
+
+fn body_of(content: Content<'_>) -> Value {
+    let parcel = Parcel {
+        id: uuid::Uuid::from_u128(9),
+        channel: None,
+        now: "2026-11-17T02:07:33Z".parse().unwrap(),
+        content,
+        reached: &[],
+    };
+    body(&parcel, &around())
+}
+
+fn pretty(content: Content<'_>) -> String {
+    serde_json::to_string_pretty(&body_of(content)).unwrap()
+}
+
+/// The example that the authors of Standard Webhooks publish with their libraries.
+#[test]
+fn the_signature_is_that_of_the_published_example() {
+    let key = key_bytes(&Secret::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")).unwrap();
+    assert_eq!(
+        sign(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}"),
+        "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    );
+}
+
+#[test]
+fn an_opening_as_json() {
+    insta::assert_snapshot!(pretty(Content::Notice(&outage())));
+}
+
+/// The description for users shows what is really sent.
+#[test]
+fn the_description_shows_the_same_json() {
+    let text = include_str!("../../../docs/webhooks.md");
+    let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let example: Value = serde_json::from_str(example).unwrap();
+    assert_eq!(example, body_of(Content::Notice(&outage())));
+    for kind in NoticeKind::ALL {
+        assert!(text.contains(&format!("| `{}` |", event_type(kind))), "{kind:?}");
+    }
+}
+
+#[test]
+fn an_end_as_json() {
+    insta::assert_snapshot!(pretty(Content::Notice(&recovery())));
+}
+
+#[test]
+fn a_test_as_json() {
+    insta::assert_snapshot!(pretty(Content::Test { name: "ops hook" }));
+}
+
+#[test]
+fn retry_after_is_read_in_both_forms() {
+    let now = "2026-11-17T02:00:00Z".parse().unwrap();
+    let secs = |text| retry_after(text, now).map(|span| span.as_secs());
+    assert_eq!(secs("120"), Some(120));
+    assert_eq!(secs(" 0 "), Some(0));
+    assert_eq!(secs("Tue, 17 Nov 2026 02:01:30 GMT"), Some(90));
+    assert_eq!(secs("Tue, 17 Nov 2026 01:00:00 GMT"), Some(0), "already past");
+    assert_eq!(secs("-5"), None);
+    assert_eq!(secs("soon"), None);
+}
