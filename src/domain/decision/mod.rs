@@ -10,6 +10,8 @@ mod live;
 pub mod odds;
 pub mod scope;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tick;
 pub mod verdict;
 mod vote;
