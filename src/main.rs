@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
-    cli::{admin, bench, decide, openapi, serve, term::TermOptions, up},
+    cli::{admin, bench, decide, openapi, probe, serve, term::TermOptions, up},
     config::{
         AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig, without_empty_variables,
     },
@@ -32,6 +32,7 @@ enum Command {
     #[command(subcommand)]
     Admin(AdminCommand),
     Decide(decide::DecideArgs),
+    Probe(probe::ProbeArgs),
     /// Measures this program on this machine, each figure beside a limit or a peer.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -57,6 +58,7 @@ async fn main() -> ExitCode {
         Command::Migrate(config) => admin::migrate(config, term).await,
         Command::Admin(command) => admin::run(command, term).await,
         Command::Decide(args) => decide::run(&args, term),
+        Command::Probe(args) => probe::run(args, term).await,
         Command::Bench(command) => bench::run(command, term).await,
         Command::Openapi => openapi::run(),
     }

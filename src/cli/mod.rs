@@ -4,6 +4,7 @@ pub mod admin;
 pub mod bench;
 pub mod decide;
 pub mod openapi;
+pub mod probe;
 pub mod serve;
 pub mod term;
 pub mod up;

@@ -92,17 +92,18 @@ pub fn system_roots() -> (RootCertStore, usize) {
 /// Runs one attempt of a filled check ([`Check::with_secrets`]). Ends within `timeout` and 50 ms. The
 /// evidence is kept for failures only.
 pub async fn run(check: &Check, ctx: &Context, timeout: Duration) -> Observation {
-    let mut seen = run_in_detail(check, ctx, timeout).await;
+    let mut seen = run_in_detail(check, ctx, timeout, std::future::pending()).await;
     if seen.outcome == Outcome::Pass {
         seen.evidence = None;
     }
     seen
 }
 
-/// The same with evidence also for a pass: for people who look at one probe.
-pub async fn run_in_detail(check: &Check, ctx: &Context, timeout: Duration) -> Observation {
+/// The same with evidence also for a pass, for people who look at one probe. It ends early, as
+/// `error(cancelled)` with what is known so far, when `cancelled` does.
+pub async fn run_in_detail(check: &Check, ctx: &Context, timeout: Duration, cancelled: impl Future<Output = ()>) -> Observation {
     let start = Instant::now();
     match check {
-        Check::Http(check) => http::run(check, ctx, start, timeout).await,
+        Check::Http(check) => http::run(check, ctx, start, timeout, cancelled).await,
     }
 }

@@ -209,7 +209,7 @@ async fn phases_and_facts_of_a_pass_are_told() {
     let sum = phases.connect.unwrap() + phases.first_byte.unwrap() + phases.transfer.unwrap();
     assert!(sum <= phases.total);
     assert_eq!(seen.evidence, None, "evidence is kept for failures");
-    let detail = probe::run_in_detail(&check(json!({"url": target.url("/")})), &ctx, Duration::from_secs(2)).await;
+    let detail = probe::run_in_detail(&check(json!({"url": target.url("/")})), &ctx, Duration::from_secs(2), std::future::pending()).await;
     let evidence = detail.evidence.unwrap();
     assert_eq!(evidence.headers["content-type"], ["application/json"]);
     assert_eq!(evidence.resolved, ["127.0.0.1"]);

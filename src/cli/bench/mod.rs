@@ -3,6 +3,7 @@
 
 mod decide;
 mod ingest;
+mod probe;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,8 @@ pub enum BenchCommand {
     Ingest(ingest::IngestArgs),
     /// Decisions per second, and what a monitor's stored state costs.
     Decide,
+    /// HTTPS probes per second and their CPU time, beside a bare loop of the same libraries.
+    Probe(probe::ProbeArgs),
 }
 
 /// 0 when it could be measured and its limit holds, 1 when the limit does not hold, 3 when it could not
@@ -23,6 +26,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
     let measured = match command {
         BenchCommand::Ingest(args) => ingest::run(&term, &args).await,
         BenchCommand::Decide => decide::run(&term),
+        BenchCommand::Probe(args) => probe::run(&term, &args),
     };
     match measured {
         Ok(true) => ExitCode::SUCCESS,

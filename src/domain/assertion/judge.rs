@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{Assertion, Literal, Op, Subject};
+use super::literal::Literal;
+use super::{Assertion, Op, Subject};
 use crate::domain::decimal::Decimal;
 use crate::domain::fields::kind_of;
 use crate::domain::observation::{Certificate, Judged};

@@ -46,15 +46,16 @@ struct Outcome {
     stopped: Option<Failure>,
 }
 
-pub(super) async fn run(check: &HttpCheck, ctx: &Context, start: Instant, timeout: Duration) -> Observation {
+pub(super) async fn run(check: &HttpCheck, ctx: &Context, start: Instant, timeout: Duration, cancelled: impl Future<Output = ()>) -> Observation {
     let mut trace = Trace::new(start);
     let mut outcome = Outcome::default();
     let deadline = start + timeout;
     let work = follow(check, ctx, deadline, &mut trace, &mut outcome);
-    let result = match tokio::time::timeout_at(deadline, work).await {
-        Ok(result) => result,
-        Err(_) => Err(timed_out(check, ctx, &trace, &outcome, timeout)),
+    let ended = tokio::select! {
+        ended = tokio::time::timeout_at(deadline, work) => ended.ok(),
+        () = cancelled => Some(Err(Failure::new(Class::Cancelled, "The probe was stopped before it ended."))),
     };
+    let result = ended.unwrap_or_else(|| Err(timed_out(check, ctx, &trace, &outcome, timeout)));
     let end = Instant::now();
     verdict::conclude(check, ctx, &trace, outcome, result, end)
 }
