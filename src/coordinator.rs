@@ -86,7 +86,13 @@ fn notifier(
     sealer: &Sealer,
 ) -> anyhow::Result<Notifier> {
     let mail = config.server.smtp_url.as_ref().map(|url| MailServer::from_url(url.reveal()));
+    let extra_ca = config.server.extra_ca.as_ref();
+    let extra_ca = extra_ca.map(|file| {
+        std::fs::read_to_string(file)
+            .with_context(|| format!("QUORATE_EXTRA_CA: {}", file.display()))
+    });
     let settings = NotifySettings {
+        extra_ca: extra_ca.transpose()?,
         public_url: config.server.public_url.clone(),
         listen_url: Some(listen_url.clone()),
         mail: mail.transpose().context("QUORATE_SMTP_URL")?,

@@ -88,6 +88,10 @@ pub struct ServerConfig {
     /// The mail server: smtp://user:password@host:587 or smtps://…:465. Overrides the settings page.
     #[arg(long, env = "QUORATE_SMTP_URL", value_name = "URL", hide_env_values = true)]
     pub smtp_url: Option<Secret>,
+    /// A file of certificates (PEM) to trust beside the system's when mail and webhooks go out: a
+    /// company's own authority.
+    #[arg(long, env = "QUORATE_EXTRA_CA", value_name = "FILE")]
+    pub extra_ca: Option<PathBuf>,
     /// Serves /metrics here too, without a token.
     #[arg(long, env = "QUORATE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,

@@ -33,7 +33,6 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
-use rustls::pki_types::CertificateDer;
 use sqlx::PgPool;
 use url::Url;
 use uuid::Uuid;
@@ -63,8 +62,8 @@ pub struct NotifySettings {
     pub mail: Option<MailServer>,
     /// Where webhooks may go.
     pub guard: Guard,
-    /// Trusted beside the system's roots, for receivers with a private authority.
-    pub extra_roots: Vec<CertificateDer<'static>>,
+    /// PEM: authorities to trust beside the system's, for mail servers and receivers inside a company.
+    pub extra_ca: Option<String>,
     /// Deliveries under way at once.
     pub workers: usize,
     /// [`SEND_TIMEOUT`], or less in tests.
@@ -78,7 +77,7 @@ impl Default for NotifySettings {
             listen_url: None,
             mail: None,
             guard: Guard::default(),
-            extra_roots: Vec::new(),
+            extra_ca: None,
             workers: 16,
             timeout: SEND_TIMEOUT,
         }
@@ -134,7 +133,8 @@ impl Notifier {
     ) -> Result<Self, NotifyError> {
         let wrong =
             |what: &str, e: &dyn std::fmt::Display| NotifyError::Start(format!("{what}: {e}"));
-        let tls = webhook::tls(&settings.extra_roots).map_err(|e| wrong("TLS for webhooks", &e))?;
+        let tls = webhook::tls(settings.extra_ca.as_deref())
+            .map_err(|e| wrong("TLS for webhooks", &e))?;
         let resolver = Resolver::system().map_err(|e| wrong("the system's resolver", &e))?;
         let http = settings
             .guard
@@ -260,7 +260,11 @@ impl Notifier {
         parcel: &Parcel<'_>,
         around: &Surroundings,
     ) -> Sent {
-        email::send(server, to, parcel, around, &self.0.sealer, self.0.settings.timeout).await
+        let mut server = server.clone();
+        if let Some(extra) = &self.0.settings.extra_ca {
+            server.ca_pem = Some(format!("{}\n{extra}", server.ca_pem.unwrap_or_default()));
+        }
+        email::send(&server, to, parcel, around, &self.0.sealer, self.0.settings.timeout).await
     }
 
     /// The mail server in use, or why there is none.

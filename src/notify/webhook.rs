@@ -8,7 +8,10 @@ use std::{error::Error, io, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
-use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -31,11 +34,15 @@ const ANSWER_BYTES: usize = 1024;
 /// How long the text of an answer is waited for; its status has decided already.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// The system's roots and `extra`.
-pub(super) fn tls(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, rustls::Error> {
+/// The system's roots and those in `extra` (PEM).
+pub(super) fn tls(extra: Option<&str>) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots.add_parsable_certificates(extra.iter().cloned());
+    for root in CertificateDer::pem_slice_iter(extra.unwrap_or_default().as_bytes()) {
+        let root =
+            root.map_err(|e| rustls::Error::General(format!("the extra authorities: {e}")))?;
+        roots.add(root)?;
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

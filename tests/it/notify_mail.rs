@@ -119,6 +119,20 @@ async fn troubles_are_told_in_sentences_and_tried_again() {
 }
 
 #[tokio::test]
+async fn a_private_authority_from_the_start_up_settings_is_trusted() {
+    let mut sink = MailSink::start("extra-ca", json!({})).await;
+    let world = World::with(|settings| {
+        settings.extra_ca = sink.server(json!({})).ca_pem;
+        settings.mail = Some(sink.server(json!({ "ca_pem": null })));
+    })
+    .await;
+    let channel = mail_channel(&world, &["ops@example.com"]).await;
+    world.queue(7, channel, &[Opened]).await;
+    assert_eq!(world.step().await.unwrap().fate, Fate::Delivered);
+    assert!(sink.next().await.tls);
+}
+
+#[tokio::test]
 async fn without_a_mail_server_it_says_where_to_enter_one() {
     let world = World::new(None).await;
     let channel = mail_channel(&world, &["ops@example.com"]).await;

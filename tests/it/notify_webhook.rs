@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::SignedDuration;
 use quorate::{
     domain::{
@@ -16,6 +17,7 @@ use serde_json::json;
 use crate::support::{
     delivery::World,
     hook_sink::{HookSink, Order},
+    targets::{self, Authority},
 };
 
 #[tokio::test]
@@ -224,4 +226,22 @@ async fn a_test_goes_through_saved_and_unsaved_channels() {
     assert!(world.notifier.test_send(&bare.unwrap(), "bare").await.unwrap().delivered);
     sink.next().await;
     assert!(!sink.next().await.headers.contains_key("webhook-signature"));
+}
+
+#[tokio::test]
+async fn a_private_authority_is_trusted_only_when_it_was_given() {
+    let authority = Authority::root("Company CA");
+    let chain = authority.leaf(&["localhost"], -3_600, 50 * 31_536_000);
+    let target = targets::tls(chain, targets::ok("", "thanks")).await;
+    let url = target.url("/hook").replace("http://127.0.0.1", "https://localhost");
+    let base64 = STANDARD.encode(authority.der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n");
+    for (extra_ca, delivered) in [(None, false), (Some(pem), true)] {
+        let world = World::with(|settings| settings.extra_ca = extra_ca).await;
+        let channel = world.webhook(&url).await;
+        world.queue(7, channel, &[Opened]).await;
+        let delivery = world.step().await.unwrap();
+        assert_eq!(delivery.fate == Fate::Delivered, delivered, "{}", delivery.answer);
+        assert!(delivered || delivery.answer.contains("UnknownIssuer"), "{}", delivery.answer);
+    }
 }
