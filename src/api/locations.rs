@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::{extract::State, http::StatusCode};
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -11,9 +14,14 @@ use super::{
     AppState,
     agents::Agent,
     auth::{Admin, Viewer},
-    error::ApiResult,
+    error::{ApiError, ApiResult},
+    monitor_form::{parse_labels, text_map},
+    monitor_save::follow_locations,
     request::{At, Json, List, Path},
-    setup::later,
+};
+use crate::{
+    domain::{ids::LocationKey, monitor::Name},
+    store::{self, agents::AgentRow, locations::LocationRow, wake::Change},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -37,7 +45,7 @@ pub struct Location {
     /// Runs beside the coordinator under a pretended name: it shares this machine's line.
     pub simulated: bool,
     pub health: LocationHealth,
-    /// Since when; null while that is not known.
+    /// When it was heard last, while it is offline.
     pub health_since: Option<At>,
     pub agents: Vec<Agent>,
     /// How many monitors are looked at from here.
@@ -88,54 +96,171 @@ pub struct ChangeLocation {
 /// All locations with their agents, in the order they were added.
 #[utoipa::path(get, path = "/locations", tag = "locations", extensions(("x-role" = json!("viewer"))),
     responses((status = 200, body = List<Location>)))]
-async fn list_locations(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-) -> ApiResult<Json<List<Location>>> {
-    later()
+async fn list_locations(State(state): State<AppState>, _viewer: Viewer) -> ApiResult<Json<List<Location>>> {
+    let mut conn = state.pool.acquire().await?;
+    Ok(Json(List::whole(all(&mut conn, state.clock.now()).await?)))
 }
 
 /// Adds a location; monitors that look from everywhere look from it too.
 #[utoipa::path(post, path = "/locations", tag = "locations", extensions(("x-role" = json!("admin"))),
     request_body = NewLocation, responses((status = 201, body = Location)))]
 async fn create_location(
-    State(_state): State<AppState>,
-    _caller: Admin,
-    Json(_body): Json<NewLocation>,
-) -> ApiResult<Json<Location>> {
-    later()
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Json(body): Json<NewLocation>,
+) -> ApiResult<(StatusCode, Json<Location>)> {
+    let now = state.clock.now();
+    let name = Name::parse("name", &body.name)?;
+    let word = |field, text: Option<&str>| match text {
+        Some(text) => Name::parse(field, text),
+        None => Ok(name.clone()),
+    };
+    let (region, domain) = (word("region", body.region.as_deref())?, word("domain", body.domain.as_deref())?);
+    let labels = json!(parse_labels(body.labels)?);
+    let uid = super::new_uid(now);
+    let new = store::locations::NewLocation {
+        uid,
+        name: name.as_str(),
+        region: region.as_str(),
+        domain: domain.as_str(),
+        labels: &labels,
+        enabled: body.enabled,
+        simulated: false,
+    };
+    let mut tx = state.pool.begin().await?;
+    store::locations::lock_set(&mut tx).await?;
+    store::locations::insert(&mut tx, &new, now).await?;
+    let detail = json!({ "name": new.name, "region": new.region, "domain": new.domain });
+    store::audit::add(&mut tx, now, &caller.name, "location.create", &format!("location:{uid}"), &detail).await?;
+    follow_locations(&mut tx, &state, None, now).await?;
+    let location = one(&mut tx, uid, now).await?;
+    tx.commit().await?;
+    Ok((StatusCode::CREATED, Json(location)))
 }
 
 /// One location.
 #[utoipa::path(get, path = "/locations/{id}", tag = "locations", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Location)))]
 async fn get_location(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Location>> {
-    later()
+    let mut conn = state.pool.acquire().await?;
+    Ok(Json(one(&mut conn, id, state.clock.now()).await?))
 }
 
 /// Changes a location. A disabled one stops probing, and its votes do not count.
 #[utoipa::path(patch, path = "/locations/{id}", tag = "locations", extensions(("x-role" = json!("admin"))),
     params(("id" = Uuid, Path)), request_body = ChangeLocation, responses((status = 200, body = Location)))]
 async fn change_location(
-    State(_state): State<AppState>,
-    _caller: Admin,
-    _id: Path<Uuid>,
-    Json(_body): Json<ChangeLocation>,
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path(id): Path<Uuid>,
+    Json(body): Json<ChangeLocation>,
 ) -> ApiResult<Json<Location>> {
-    later()
+    let now = state.clock.now();
+    let word = |field, text: &Option<String>| text.as_deref().map(|text| Name::parse(field, text)).transpose();
+    let (name, region, domain) =
+        (word("name", &body.name)?, word("region", &body.region)?, word("domain", &body.domain)?);
+    let labels = body.labels.map(parse_labels).transpose()?.map(|labels| json!(labels));
+    let mut tx = state.pool.begin().await?;
+    store::locations::lock_set(&mut tx).await?;
+    let key = key(&mut tx, id).await?;
+    let change = store::locations::Changes {
+        name: name.as_ref().map(Name::as_str),
+        region: region.as_ref().map(Name::as_str),
+        domain: domain.as_ref().map(Name::as_str),
+        labels: labels.as_ref(),
+        enabled: body.enabled,
+    };
+    store::locations::update(&mut tx, key, &change).await?;
+    let detail = json!({
+        "name": change.name, "region": change.region, "domain": change.domain,
+        "labels": change.labels, "enabled": change.enabled,
+    });
+    store::audit::add(&mut tx, now, &caller.name, "location.change", &format!("location:{id}"), &detail).await?;
+    follow_locations(&mut tx, &state, None, now).await?;
+    store::wake::change(&mut tx, &[Change::Location(key)], now).await?;
+    let location = one(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok(Json(location))
 }
 
 /// Removes a location and revokes its agents; 409 while a monitor looks from nowhere else.
 #[utoipa::path(delete, path = "/locations/{id}", tag = "locations", extensions(("x-role" = json!("admin"))),
     params(("id" = Uuid, Path)), responses((status = 204)))]
 async fn delete_location(
-    State(_state): State<AppState>,
-    _caller: Admin,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<StatusCode> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    store::locations::lock_set(&mut tx).await?;
+    let gone = one(&mut tx, id, now).await?;
+    let key = key(&mut tx, id).await?;
+    follow_locations(&mut tx, &state, Some(key), now).await?;
+    store::locations::delete(&mut tx, key, now).await?;
+    store::agents::revoke_all(&mut tx, key, now).await?;
+    let detail = json!({ "name": gone.name });
+    store::audit::add(&mut tx, now, &caller.name, "location.delete", &format!("location:{id}"), &detail).await?;
+    store::wake::change(&mut tx, &[Change::Location(key)], now).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// An agent that was silent for so long is offline.
+pub const OFFLINE: SignedDuration = SignedDuration::from_secs(30);
+
+/// All locations as they are answered.
+pub async fn all(conn: &mut PgConnection, now: Timestamp) -> ApiResult<Vec<Location>> {
+    let agents = store::agents::list(conn, None).await?;
+    let rows = store::locations::list(conn).await?;
+    Ok(rows.into_iter().map(|row| shown(row, &agents, now)).collect())
+}
+
+/// Key of a location by id or name; for filters, so that a wrong one is named as `location`.
+pub async fn find(conn: &mut PgConnection, word: &str) -> ApiResult<LocationKey> {
+    let rows = store::locations::list(conn).await?;
+    let found = rows.iter().find(|row| row.name == word || row.uid.to_string() == word);
+    found.map(|row| row.key).ok_or_else(|| ApiError::invalid("location", format!("{word} is no location")))
+}
+
+async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {
+    all(conn, now).await?.into_iter().find(|row| row.id == id).ok_or(ApiError::NotFound("location"))
+}
+
+async fn key(conn: &mut PgConnection, id: Uuid) -> ApiResult<LocationKey> {
+    let rows = store::locations::list(conn).await?;
+    rows.iter().find(|row| row.uid == id).map(|row| row.key).ok_or(ApiError::NotFound("location"))
+}
+
+fn shown(row: LocationRow, agents: &[AgentRow], now: Timestamp) -> Location {
+    let agents: Vec<Agent> =
+        agents.iter().filter(|agent| agent.location == row.key).map(|agent| Agent::shown(agent, now)).collect();
+    let heard = agents.iter().filter_map(|agent| agent.last_seen_at).max();
+    let (health, health_since) = if !row.enabled {
+        (LocationHealth::Disabled, None)
+    } else if agents.iter().any(|agent| agent.online) {
+        (LocationHealth::Online, None)
+    } else if let Some(heard) = heard {
+        (LocationHealth::Offline, Some(heard))
+    } else {
+        (LocationHealth::Waiting, None)
+    };
+    Location {
+        id: row.uid,
+        name: row.name,
+        region: row.region,
+        domain: row.domain,
+        labels: text_map(&row.labels),
+        enabled: row.enabled,
+        simulated: row.simulated,
+        health,
+        health_since,
+        agents,
+        monitors: row.monitors,
+        created_at: At(row.created_at),
+    }
 }

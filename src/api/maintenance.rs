@@ -1,7 +1,10 @@
 //! Maintenance windows that were declared beforehand.
 
 use axum::{extract::State, http::StatusCode};
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -9,9 +12,15 @@ use uuid::Uuid;
 use super::{
     AppState,
     auth::{Editor, Viewer},
-    error::ApiResult,
-    request::{At, Json, List, Path, Query},
-    setup::later,
+    error::{ApiError, ApiResult},
+    request::{At, Json, List, Path, Query, page_limit, read_cursor},
+};
+use crate::{
+    domain::{decision::State as MonitorStateCode, monitor::Name},
+    store::{
+        self,
+        maintenance::{Filter, MaintenanceRow},
+    },
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -76,53 +85,183 @@ pub struct ListMaintenance {
 #[utoipa::path(get, path = "/maintenance", tag = "maintenance", extensions(("x-role" = json!("viewer"))),
     params(ListMaintenance), responses((status = 200, body = List<Maintenance>)))]
 async fn list_maintenance(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    Query(_query): Query<ListMaintenance>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Query(query): Query<ListMaintenance>,
 ) -> ApiResult<Json<List<Maintenance>>> {
-    later()
+    let now = state.clock.now();
+    let limit = page_limit(query.limit)?;
+    let before: Option<(At, Uuid)> = read_cursor(query.cursor.as_deref())?;
+    let mut conn = state.pool.acquire().await?;
+    let mut filter = Filter { before: before.map(|(at, id)| (at.0, id)), limit: limit + 1, ..Filter::default() };
+    if let Some(id) = query.monitor {
+        let key = store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
+        filter.monitor = Some(key.0);
+    }
+    match query.phase {
+        None => {}
+        Some(Phase::Planned) => filter.starts_after = Some(now),
+        Some(Phase::Running) => (filter.starts_by, filter.ends_after) = (Some(now), Some(now)),
+        Some(Phase::Past) => filter.ends_by = Some(now),
+    }
+    let rows = store::maintenance::list(&mut conn, &filter).await?;
+    Ok(Json(List::page(rows, limit, |row| (At(row.start_at), row.id), |row| Maintenance::shown(row, now))))
 }
 
 /// Declares a window. A start in the past is moved to now: what has happened is not explained away.
 #[utoipa::path(post, path = "/maintenance", tag = "maintenance", extensions(("x-role" = json!("editor"))),
     request_body = NewMaintenance, responses((status = 201, body = Maintenance)))]
 async fn create_maintenance(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    Json(_body): Json<NewMaintenance>,
-) -> ApiResult<Json<Maintenance>> {
-    later()
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Json(body): Json<NewMaintenance>,
+) -> ApiResult<(StatusCode, Json<Maintenance>)> {
+    let now = whole_millis(state.clock.now());
+    let name = Name::parse("name", &body.name)?;
+    let (start, end) = (body.start.0.max(now), body.end.0);
+    if end <= start {
+        let message = if end <= now { "lies in the past" } else { "must be after the start" };
+        return Err(ApiError::invalid("end", message));
+    }
+    if end.duration_since(start) > LONGEST {
+        return Err(ApiError::invalid("end", "is more than 366 days after the start"));
+    }
+    let mut tx = state.pool.begin().await?;
+    let monitors = match &body.monitors {
+        None => None,
+        Some(words) => Some(keys(&mut tx, words).await?),
+    };
+    let id = super::new_uid(now);
+    let new = store::maintenance::NewMaintenance {
+        id,
+        name: name.as_str(),
+        start_at: start,
+        end_at: end,
+        monitors: monitors.as_deref(),
+        suppress_alerts: body.suppress_alerts.unwrap_or(true),
+        exclude_from_slo: body.exclude_from_slo.unwrap_or(true),
+        pause_probes: body.pause_probes.unwrap_or(false),
+        declared_by: &caller.name,
+    };
+    store::maintenance::insert(&mut tx, &new, now).await?;
+    let detail = json!({
+        "name": new.name, "start": At(start), "end": At(end), "monitors": body.monitors,
+        "suppress_alerts": new.suppress_alerts, "exclude_from_slo": new.exclude_from_slo,
+        "pause_probes": new.pause_probes,
+    });
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.create", &subject(id), &detail).await?;
+    let window = one(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok((StatusCode::CREATED, Json(window)))
 }
 
 /// One window.
 #[utoipa::path(get, path = "/maintenance/{id}", tag = "maintenance", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Maintenance)))]
 async fn get_maintenance(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Maintenance>> {
-    later()
+    let mut conn = state.pool.acquire().await?;
+    Ok(Json(one(&mut conn, id, state.clock.now()).await?))
 }
 
 /// Ends a running window now.
 #[utoipa::path(post, path = "/maintenance/{id}/end", tag = "maintenance", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Maintenance)))]
 async fn end_maintenance(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Maintenance>> {
-    later()
+    let now = whole_millis(state.clock.now());
+    let mut tx = state.pool.begin().await?;
+    let window = one(&mut tx, id, now).await?;
+    if !store::maintenance::end(&mut tx, id, now).await? {
+        let way_out = if window.phase == Phase::Planned { "has not begun; delete it" } else { "is over already" };
+        return Err(ApiError::in_use(format!("This window {way_out}.")));
+    }
+    // What it kept silent may have to be told, two intervals from now.
+    store::live::wake_troubled(&mut tx, now, MonitorStateCode::Up.code()).await?;
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.end", &subject(id), &json!({})).await?;
+    let window = one(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok(Json(window))
 }
 
 /// Deletes a planned window; 409 once it has begun (end it instead).
 #[utoipa::path(delete, path = "/maintenance/{id}", tag = "maintenance", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 204)))]
 async fn delete_maintenance(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<StatusCode> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let window = one(&mut tx, id, now).await?;
+    if !store::maintenance::delete_planned(&mut tx, id, now).await? {
+        return Err(ApiError::in_use("This window has begun: what it covers stays covered. End it instead."));
+    }
+    let detail = json!({ "name": window.name, "start": window.start, "end": window.end });
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.delete", &subject(id), &detail).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Longer than this is a mistake.
+const LONGEST: SignedDuration = SignedDuration::from_hours(366 * 24);
+
+fn subject(id: Uuid) -> String {
+    format!("maintenance:{id}")
+}
+
+/// Windows are compared in the decision core's milliseconds.
+fn whole_millis(at: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
+}
+
+async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Maintenance> {
+    let filter = Filter { id: Some(id), limit: 1, ..Filter::default() };
+    let row = store::maintenance::list(conn, &filter).await?.pop();
+    row.map(|row| Maintenance::shown(row, now)).ok_or(ApiError::NotFound("window"))
+}
+
+async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
+    if words.is_empty() {
+        return Err(ApiError::invalid("monitors", "is empty: name at least one, or leave it out for all"));
+    }
+    let known = store::monitors::named(conn, words).await?;
+    for (i, word) in words.iter().enumerate() {
+        if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
+            return Err(ApiError::invalid(format!("monitors[{i}]"), format!("{word} is no monitor")));
+        }
+    }
+    Ok(known.into_iter().map(|(key, _, _)| key.0).collect())
+}
+
+impl Maintenance {
+    fn shown(row: MaintenanceRow, now: Timestamp) -> Self {
+        let phase = if row.end_at <= now {
+            Phase::Past
+        } else if row.start_at <= now {
+            Phase::Running
+        } else {
+            Phase::Planned
+        };
+        Self {
+            id: row.id,
+            name: row.name,
+            start: At(row.start_at),
+            end: At(row.end_at),
+            phase,
+            monitors: row.monitors,
+            suppress_alerts: row.suppress_alerts,
+            exclude_from_slo: row.exclude_from_slo,
+            pause_probes: row.pause_probes,
+            declared_at: At(row.declared_at),
+            declared_by: row.declared_by,
+        }
+    }
 }

@@ -17,7 +17,9 @@ use uuid::Uuid;
 use crate::{
     clock::Clock,
     domain::ids,
+    process::health::Health,
     store::{self, seal::Sealer},
+    triage::Triage,
 };
 
 pub mod agents;
@@ -31,7 +33,10 @@ pub mod incidents;
 pub mod limits;
 pub mod locations;
 pub mod maintenance;
+pub mod monitor_form;
+pub mod monitor_list;
 pub mod monitor_reads;
+pub mod monitor_save;
 pub mod monitors;
 pub mod odds;
 pub mod openapi;
@@ -46,6 +51,7 @@ pub mod setup;
 pub mod tokens;
 mod unsubscribe;
 pub mod users;
+pub mod view;
 
 /// The largest body of a request that is no log and no report batch.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -56,6 +62,8 @@ pub struct AppState {
     pub pool: PgPool,
     pub clock: Clock,
     pub sealer: Sealer,
+    pub triage: Arc<Triage>,
+    pub health: Health,
     pub config: Arc<ApiConfig>,
     pub limits: limits::Limits,
     pub passwords: password::Passwords,
@@ -73,11 +81,20 @@ pub struct ApiConfig {
 }
 
 impl AppState {
-    pub fn new(pool: PgPool, clock: Clock, sealer: Sealer, config: ApiConfig) -> Self {
+    pub fn new(
+        pool: PgPool,
+        clock: Clock,
+        sealer: Sealer,
+        triage: Arc<Triage>,
+        health: Health,
+        config: ApiConfig,
+    ) -> Self {
         Self {
             pool,
             clock,
             sealer,
+            triage,
+            health,
             config: Arc::new(config),
             limits: limits::Limits::default(),
             passwords: password::Passwords::default(),
@@ -115,6 +132,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(users::router())
         .merge(tokens::router())
         .merge(monitors::router())
+        .merge(monitor_list::router())
         .merge(monitor_reads::router())
         .merge(probes::router())
         .merge(odds::router())

@@ -4,26 +4,37 @@ use std::collections::BTreeMap;
 
 use axum::{
     extract::State,
-    http::{HeaderMap, StatusCode},
-    response::Response,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
 };
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::IntoParams;
+use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
     AppState,
     auth::{Editor, Viewer},
-    error::ApiResult,
-    request::{At, Json, List, Path, Query, present},
-    setup::later,
+    error::{ApiError, ApiResult},
+    monitor_form::{self, Draft, Outcome, text_map},
+    monitor_save,
+    request::{At, Json, Path, from_json, present},
+    view::Surroundings,
 };
-use crate::domain::monitor::PolicySpec;
+use crate::{
+    domain::{
+        Invalid,
+        check::{Check, Warning},
+        ids::MonitorKey,
+        monitor::{LocationSelector, Policy, PolicySpec, Quorum},
+    },
+    store::{self, monitors::MonitorRow},
+};
 
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(list_monitors, create_monitor))
+        .routes(routes!(create_monitor))
         .routes(routes!(validate_monitor))
         .routes(routes!(get_monitor, change_monitor, delete_monitor))
 }
@@ -68,8 +79,8 @@ pub struct Monitor {
     pub id: Uuid,
     pub name: String,
     pub group: String,
-    /// The check with its secrets replaced by `"•••"`; sending it back unchanged keeps them.
-    #[schema(value_type = Object)]
+    /// The check with `(hidden)` for secrets that were typed in; sending it back unchanged keeps them.
+    #[schema(value_type = Check)]
     pub check: serde_json::Value,
     pub interval_s: u32,
     pub timeout_s: f64,
@@ -113,7 +124,7 @@ pub struct LocationRef {
 /// Every number of a policy; spans in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct PolicyInForce {
-    /// `majority`, `at_least 3`, `60 %`, `all`, `any`
+    /// `majority`, `at_least 3`, `percent 60`, `all`, `any`
     pub quorum: String,
     pub fail_after: u32,
     pub pass_after: u32,
@@ -139,7 +150,7 @@ pub struct NewMonitor {
     pub name: String,
     #[serde(default)]
     pub group: String,
-    #[schema(value_type = Object)]
+    #[schema(value_type = Check)]
     pub check: serde_json::Value,
     /// 10 to 86,400; 60 unless given.
     pub interval_s: Option<u32>,
@@ -175,7 +186,8 @@ fn yes() -> bool {
 pub struct ChangeMonitor {
     pub name: Option<String>,
     pub group: Option<String>,
-    #[schema(value_type = Option<Object>)]
+    /// `(hidden)` keeps a secret that was typed in before, as long as it goes to the same place.
+    #[schema(value_type = Option<Check>)]
     pub check: Option<serde_json::Value>,
     pub interval_s: Option<u32>,
     pub timeout_s: Option<f64>,
@@ -208,7 +220,7 @@ pub struct ChangeMonitor {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateMonitor {
-    /// The monitor that is being edited: its own name is free, its stored secrets stand in for `"•••"`.
+    /// The monitor that is being edited: its own name is free, its stored secrets stand in for `(hidden)`.
     pub id: Option<Uuid>,
     /// As for `POST /monitors`.
     #[schema(value_type = NewMonitor)]
@@ -220,6 +232,8 @@ pub struct Validation {
     pub valid: bool,
     /// Every field that would be refused.
     pub errors: Vec<FieldError>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Warning>,
     /// Present when the policy can be worked out.
     pub policy_in_force: Option<PolicyInForce>,
     /// The locations it would be looked at from.
@@ -230,40 +244,6 @@ pub struct Validation {
 pub struct FieldError {
     pub field: String,
     pub message: String,
-}
-
-/// One row of the monitors list.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct MonitorRow {
-    pub id: Uuid,
-    pub name: String,
-    pub group: String,
-    pub labels: BTreeMap<String, String>,
-    /// Check kind: `http`, …
-    pub kind: String,
-    /// What is probed, as people know it: the URL or host and port.
-    pub target: String,
-    pub interval_s: u32,
-    pub enabled: bool,
-    pub state: MonitorState,
-    pub since: At,
-    /// Low confidence.
-    pub low: bool,
-    pub evidence_stale: bool,
-    pub flapping: bool,
-    /// Inside a maintenance window now.
-    pub maintenance: bool,
-    /// The open incident.
-    pub incident: Option<Uuid>,
-    /// The latest result of any location.
-    pub last_at: Option<At>,
-    /// Of the latest pass, milliseconds.
-    pub last_latency_ms: Option<f64>,
-    /// One seat per configured location, in order.
-    pub seats: Vec<Seat>,
-    /// The last 24 hours as intervals without a gap, oldest first.
-    pub strip: Vec<StripPiece>,
-    pub revision: i32,
 }
 
 /// One location's vote as a mark.
@@ -286,87 +266,70 @@ pub enum VoteWord {
     Recovering,
 }
 
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-pub struct StripPiece {
-    pub from: At,
-    pub to: At,
-    /// Null: nothing is known, because it did not exist yet.
-    pub state: Option<MonitorState>,
-    pub evidence_stale: bool,
-    pub low: bool,
-    /// Quorate itself did not run.
-    pub not_running: bool,
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct ListMonitors {
-    /// States, separated by commas.
-    pub state: Option<String>,
-    /// Exactly this group.
-    pub group: Option<String>,
-    /// Part of name, group or target.
-    pub q: Option<String>,
-    /// `key` or `key=value`.
-    pub label: Option<String>,
-    /// Id or name of a location it is looked at from.
-    pub location: Option<String>,
-    /// `name` (unless given), or `state`: the worst first.
-    pub sort: Option<MonitorSort>,
-    pub limit: Option<u32>,
-    pub cursor: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MonitorSort {
-    Name,
-    State,
-}
-
-/// Monitors that match every filter.
-#[utoipa::path(get, path = "/monitors", tag = "monitors", extensions(("x-role" = json!("viewer"))),
-    params(ListMonitors), responses((status = 200, body = List<MonitorRow>)))]
-async fn list_monitors(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    Query(_query): Query<ListMonitors>,
-) -> ApiResult<Json<List<MonitorRow>>> {
-    later()
-}
-
 /// Adds a monitor; every location probes it at once.
 #[utoipa::path(post, path = "/monitors", tag = "monitors", extensions(("x-role" = json!("editor"))),
     request_body = NewMonitor, responses((status = 201, body = Monitor, headers(("etag" = String)))))]
 async fn create_monitor(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    Json(_body): Json<NewMonitor>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Json(form): Json<NewMonitor>,
 ) -> ApiResult<Response> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    store::locations::lock_set_shared(&mut tx).await?;
+    let draft = first_refusal(monitor_form::read(&mut tx, &state, form, None).await?)?;
+    let key = monitor_save::create(&mut tx, &state, &draft, &caller.name, now).await?;
+    let monitor = load(&mut tx, key, now).await?;
+    tx.commit().await?;
+    Ok(answer(StatusCode::CREATED, monitor))
 }
 
 /// Says what would be refused, field by field, and stores nothing.
 #[utoipa::path(post, path = "/monitors/validate", tag = "monitors", extensions(("x-role" = json!("viewer"))),
     request_body = ValidateMonitor, responses((status = 200, body = Validation)))]
 async fn validate_monitor(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    Json(_body): Json<ValidateMonitor>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Json(body): Json<ValidateMonitor>,
 ) -> ApiResult<Json<Validation>> {
-    later()
+    let now = state.clock.now();
+    let form = serde_json::to_vec(&body.monitor).map_err(anyhow::Error::from)?;
+    let form: NewMonitor = match from_json(&form) {
+        Ok(form) => form,
+        Err(ApiError::Invalid(invalid)) => return Ok(Json(Validation::refused(vec![invalid]))),
+        Err(other) => return Err(other),
+    };
+    let mut conn = state.pool.acquire().await?;
+    let old = match body.id {
+        None => None,
+        Some(id) => {
+            let key = store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
+            store::monitors::get(&mut conn, key).await?
+        }
+    };
+    let outcome = monitor_form::read(&mut conn, &state, form, old.as_ref()).await?;
+    let around = Surroundings::read(&mut conn, now).await?;
+    let warnings = outcome.draft.as_ref().map(|draft| draft.check.lint()).unwrap_or_default();
+    Ok(Json(Validation {
+        policy_in_force: outcome.policy.as_ref().map(PolicyInForce::from),
+        looks_from: around.references(&outcome.looks_from),
+        warnings,
+        ..Validation::refused(outcome.errors)
+    }))
 }
 
 /// One monitor with its settings.
 #[utoipa::path(get, path = "/monitors/{id}", tag = "monitors", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Monitor, headers(("etag" = String)))))]
 async fn get_monitor(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Response> {
-    later()
+    let mut conn = state.pool.acquire().await?;
+    let key = store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
+    let monitor = load(&mut conn, key, state.clock.now()).await?;
+    Ok(answer(StatusCode::OK, monitor))
 }
 
 /// Changes a monitor. With `If-Match` it is refused (409) when somebody saved in between.
@@ -374,22 +337,198 @@ async fn get_monitor(
     params(("id" = Uuid, Path), ("if-match" = Option<String>, Header)),
     request_body = ChangeMonitor, responses((status = 200, body = Monitor, headers(("etag" = String)))))]
 async fn change_monitor(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
-    _headers: HeaderMap,
-    Json(_body): Json<ChangeMonitor>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    headers: HeaderMap,
+    Json(change): Json<ChangeMonitor>,
 ) -> ApiResult<Response> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    store::locations::lock_set_shared(&mut tx).await?;
+    let old = monitor_save::lock(&mut tx, id).await?;
+    if_match(&headers, old.revision)?;
+    let form = merged(&old, change)?;
+    let draft = first_refusal(monitor_form::read(&mut tx, &state, form, Some(&old)).await?)?;
+    monitor_save::update(&mut tx, &state, &old, &draft, &caller.name, now).await?;
+    let monitor = load(&mut tx, old.key, now).await?;
+    tx.commit().await?;
+    Ok(answer(StatusCode::OK, monitor))
 }
 
 /// Deletes a monitor; an open incident is resolved with that reason. Its history stays in the audit.
 #[utoipa::path(delete, path = "/monitors/{id}", tag = "monitors", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), responses((status = 204)))]
+    params(("id" = Uuid, Path), ("if-match" = Option<String>, Header)), responses((status = 204)))]
 async fn delete_monitor(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    headers: HeaderMap,
 ) -> ApiResult<StatusCode> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let old = monitor_save::lock(&mut tx, id).await?;
+    if_match(&headers, old.revision)?;
+    monitor_save::delete(&mut tx, &state, &old, &caller.name, now).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// One error is answered: the first.
+fn first_refusal(outcome: Outcome) -> ApiResult<Draft> {
+    let first = outcome.errors.into_iter().next();
+    match (first, outcome.draft) {
+        (Some(taken), _) if taken.message == monitor_form::TAKEN => {
+            Err(ApiError::conflict(&taken.field, taken.message))
+        }
+        (Some(invalid), _) => Err(invalid.into()),
+        (None, Some(draft)) => Ok(draft),
+        (None, None) => Err(ApiError::Internal(anyhow::anyhow!("a form was neither taken nor refused"))),
+    }
+}
+
+/// `If-Match` holds the revision that the caller has seen.
+fn if_match(headers: &HeaderMap, current: i32) -> ApiResult<()> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(()) };
+    let seen = value.to_str().unwrap_or_default();
+    let fits = seen.split(',').map(str::trim).any(|tag| tag == "*" || tag == etag(current));
+    if fits { Ok(()) } else { Err(ApiError::Revision { current }) }
+}
+
+fn etag(revision: i32) -> String {
+    format!("\"{revision}\"")
+}
+
+fn answer(status: StatusCode, monitor: Monitor) -> Response {
+    (status, [(header::ETAG, etag(monitor.revision))], Json(monitor)).into_response()
+}
+
+/// A stored monitor with a change on top, as a form again.
+fn merged(old: &MonitorRow, change: ChangeMonitor) -> ApiResult<NewMonitor> {
+    let v = &old.values;
+    let ids = |value: &serde_json::Value| -> ApiResult<Vec<String>> {
+        Ok(serde_json::from_value(value.clone()).map_err(anyhow::Error::from)?)
+    };
+    Ok(NewMonitor {
+        name: change.name.unwrap_or_else(|| v.name.clone()),
+        group: change.group.unwrap_or_else(|| v.group_name.clone()),
+        check: change.check.unwrap_or_else(|| v.check_spec.clone()),
+        interval_s: change.interval_s.or(u32::try_from(v.interval_s).ok()),
+        timeout_s: change.timeout_s.or(Some(f64::from(v.timeout_ms) / 1_000.0)),
+        slow_ms: change.slow_ms.unwrap_or_else(|| v.slow_ms.and_then(|ms| u32::try_from(ms).ok())),
+        locations: Some(change.locations.unwrap_or_else(|| v.locations.clone())),
+        policy: match change.policy {
+            Some(policy) => policy,
+            None => serde_json::from_value(v.policy.clone()).map_err(anyhow::Error::from)?,
+        },
+        labels: change.labels.unwrap_or_else(|| text_map(&v.labels)),
+        depends_on: match change.depends_on {
+            Some(words) => words,
+            None => ids(&v.depends_on)?,
+        },
+        fleet: change.fleet.unwrap_or_else(|| v.fleet.clone()),
+        channels: match change.channels {
+            Some(words) => words,
+            None => v.channels.as_ref().map(ids).transpose()?,
+        },
+        escalation: change.escalation.unwrap_or_else(|| v.escalation.clone()),
+        runbook_url: change.runbook_url.unwrap_or_else(|| v.runbook_url.clone()),
+        enabled: change.enabled.unwrap_or(v.enabled),
+    })
+}
+
+/// A monitor as it is answered.
+pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> ApiResult<Monitor> {
+    let row = store::monitors::get(conn, key).await?.ok_or(ApiError::NotFound("monitor"))?;
+    let around = Surroundings::read(conn, now).await?;
+    let mut views = around.views(conn, &[key.0]).await?;
+    let view = views.remove(&key).ok_or(ApiError::NotFound("monitor"))?;
+    let check = Check::parse(row.values.check_spec).map_err(anyhow::Error::from)?;
+    let uids = |value: serde_json::Value| -> ApiResult<Vec<Uuid>> {
+        Ok(serde_json::from_value(value).map_err(anyhow::Error::from)?)
+    };
+    Ok(Monitor {
+        id: row.uid,
+        name: row.values.name,
+        group: row.values.group_name,
+        check: check.redacted(),
+        interval_s: u32::try_from(row.values.interval_s).unwrap_or_default(),
+        timeout_s: f64::from(row.values.timeout_ms) / 1_000.0,
+        slow_ms: row.values.slow_ms.and_then(|ms| u32::try_from(ms).ok()),
+        locations: Locations::shown(monitor_save::selector(&row.values.locations)?, &around),
+        policy: serde_json::from_value(row.values.policy).map_err(anyhow::Error::from)?,
+        policy_in_force: PolicyInForce::from(&view.settings.policy),
+        looks_from: around.references(&row.looks_from),
+        labels: text_map(&row.values.labels),
+        depends_on: uids(row.values.depends_on)?,
+        fleet: row.values.fleet,
+        channels: row.values.channels.map(uids).transpose()?,
+        escalation: row.values.escalation,
+        runbook_url: row.values.runbook_url,
+        enabled: row.values.enabled,
+        state: MonitorState::from_code(row.state),
+        since: At(row.since_at),
+        check_version: row.check_version,
+        revision: row.revision,
+        created_at: At(row.created_at),
+        updated_at: At(row.updated_at),
+    })
+}
+
+impl Locations {
+    /// A stored rule with names in place of ids.
+    fn shown(rule: LocationSelector, around: &Surroundings) -> Self {
+        match rule {
+            LocationSelector::Word(_) => Self::All(AllWord::All),
+            LocationSelector::Labels { labels } => Self::Labelled(LocationLabels { labels }),
+            LocationSelector::Names(ids) => {
+                let name = |id: &String| {
+                    around.locations.values().find(|row| row.uid.to_string() == *id).map(|row| row.name.clone())
+                };
+                Self::Listed(ids.iter().filter_map(name).collect())
+            }
+        }
+    }
+}
+
+impl Validation {
+    fn refused(errors: Vec<Invalid>) -> Self {
+        Self {
+            valid: errors.is_empty(),
+            errors: errors.into_iter().map(|e| FieldError { field: e.field, message: e.message }).collect(),
+            warnings: Vec::new(),
+            policy_in_force: None,
+            looks_from: Vec::new(),
+        }
+    }
+}
+
+impl From<&Policy> for PolicyInForce {
+    fn from(p: &Policy) -> Self {
+        let secs = |millis: i64| millis as f64 / 1_000.0;
+        Self {
+            quorum: match p.quorum {
+                Quorum::Majority => "majority".to_owned(),
+                Quorum::AtLeast(k) => format!("at_least {k}"),
+                Quorum::Percent(percent) => format!("percent {percent}"),
+                Quorum::All => "all".to_owned(),
+                Quorum::Any => "any".to_owned(),
+            },
+            fail_after: p.fail_after,
+            pass_after: p.pass_after,
+            retry_gap_s: secs(p.retry_gap),
+            pass_gap_s: secs(p.pass_gap),
+            min_separation_s: secs(p.min_separation),
+            stale_after_s: secs(p.stale_after),
+            min_agree: p.min_agree,
+            min_domains: p.min_domains,
+            min_regions: p.min_regions,
+            partial_min: p.partial_min,
+            confirm_for_s: secs(p.confirm_for),
+            split_for_s: secs(p.split_for),
+            blind_for_s: secs(p.blind_for),
+            recover_for_s: secs(p.recover_for),
+            reopen_within_s: secs(p.reopen_within),
+        }
+    }
 }

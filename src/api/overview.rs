@@ -11,7 +11,7 @@ use super::{
     error::ApiResult,
     incidents::IncidentRow,
     locations::Location,
-    monitors::MonitorRow,
+    monitor_list::MonitorRow,
     request::{At, Query},
     setup::later,
 };

@@ -17,6 +17,8 @@ pub mod observation;
 pub mod redactor;
 pub mod rollup;
 pub mod secret;
+
+pub mod selector;
 pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this

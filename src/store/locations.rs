@@ -129,3 +129,9 @@ pub async fn lock_set(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtext('quorate.locations'))").fetch_one(conn).await?;
     Ok(())
 }
+
+/// While monitors are saved the set must not change; several may be saved at once.
+pub async fn lock_set_shared(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('quorate.locations'))").fetch_one(conn).await?;
+    Ok(())
+}

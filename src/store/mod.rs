@@ -13,6 +13,8 @@ pub mod local;
 pub mod live;
 pub mod locations;
 pub mod maintenance;
+pub mod monitor_list;
+pub mod monitors;
 pub mod outbox;
 pub mod reports;
 pub mod rollups;
