@@ -46,6 +46,7 @@ create table decision (
     inputs      jsonb not null,
     primary key (monitor_id, at, decision_id)
 );
+create index decision_at_idx on decision using brin (at);
 
 -- When no coordinator swept, nothing can be known: such stretches are unknown for every monitor.
 create table not_running (
@@ -60,4 +61,14 @@ create table sweep (
     grace_until timestamptz,
     -- When that leniency was granted: not again within ten minutes.
     grace_set_at timestamptz
+);
+
+-- Which coordinators there are; each says every few seconds that it is there.
+create table coordinator (
+    coordinator_id  uuid primary key,
+    started_at      timestamptz not null,
+    seen_at         timestamptz not null,
+    version         text not null,
+    -- Its clock minus the database's.
+    clock_offset_ms integer not null
 );

@@ -42,3 +42,4 @@ create table incident_event (
     primary key (monitor_id, incident_id, event_no),
     foreign key (monitor_id, incident_id) references incident on delete cascade
 );
+create index incident_event_at_idx on incident_event using brin (at);

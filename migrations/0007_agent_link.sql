@@ -37,6 +37,7 @@ create table probe_request (
     observation  jsonb,
     answered_at  timestamptz
 );
-create index probe_request_location_idx on probe_request (location_id, request_id);
+-- What nobody has taken yet.
+create index probe_request_open_idx on probe_request (location_id, request_id) where agent_id is null;
 create index probe_request_batch_idx on probe_request (batch_id);
 create index probe_request_expires_idx on probe_request (expires_at);

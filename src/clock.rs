@@ -57,6 +57,14 @@ impl Clock {
         }
     }
 
+    /// How far a corrected clock is set off from the machine's, in microseconds; 0 for the others.
+    pub fn offset_micros(&self) -> i64 {
+        match &self.0 {
+            Source::Corrected(offset) => offset.load(Ordering::Relaxed),
+            Source::System | Source::Manual(_) => 0,
+        }
+    }
+
     /// A clock that stands at `start` until it is moved by [`Clock::advance`] or [`Clock::set`].
     pub fn manual(start: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(watch::Sender::new(whole_micros(start)))))

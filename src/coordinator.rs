@@ -67,7 +67,18 @@ pub async fn run(
         listen_url,
         mail_fixed: config.server.smtp_url.is_some(),
     };
-    let app = api::router(AppState::new(pool, clock, sealer, api)).merge(health.routes());
+    let state = AppState::new(
+        pool,
+        clock,
+        sealer,
+        triage,
+        notifier,
+        health.clone(),
+        stopping.clone(),
+        api,
+    );
+    shutdown.spawn(state.hub.clone().run());
+    let app = api::router(state).merge(health.routes());
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();
     let stopping = shutdown.stopping().clone();

@@ -80,7 +80,7 @@ async fn create_agent(
     let location = super::locations::find(&mut tx, &body.location).await?;
     let key = KeyKind::Agent.key(super::random());
     let hash = KeyKind::Agent.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
-    let id = super::new_uid(now);
+    let id = store::id_at(now);
     store::agents::insert(&mut tx, id, location, &hash, now).await?;
     let detail = json!({ "location": body.location });
     store::audit::add(&mut tx, now, &caller.name, "agent.create", &format!("agent:{id}"), &detail).await?;

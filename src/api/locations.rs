@@ -117,7 +117,7 @@ async fn create_location(
     };
     let (region, domain) = (word("region", body.region.as_deref())?, word("domain", body.domain.as_deref())?);
     let labels = json!(parse_labels(body.labels)?);
-    let uid = super::new_uid(now);
+    let uid = store::id_at(now);
     let new = store::locations::NewLocation {
         uid,
         name: name.as_str(),

@@ -131,7 +131,7 @@ async fn create_maintenance(
         None => None,
         Some(words) => Some(keys(&mut tx, words).await?),
     };
-    let id = super::new_uid(now);
+    let id = store::id_at(now);
     let new = store::maintenance::NewMaintenance {
         id,
         name: name.as_str(),

@@ -8,20 +8,21 @@
 use std::sync::Arc;
 
 use axum::{Router, middleware};
-use jiff::Timestamp;
 use sqlx::{PgConnection, postgres::PgPool};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;
-use uuid::Uuid;
 
 use crate::{
     clock::Clock,
-    domain::ids,
+    notify::Notifier,
     process::health::Health,
     store::{self, seal::Sealer},
     triage::Triage,
 };
 
+pub mod agent_link;
+pub mod agent_stream;
 pub mod agents;
 pub mod audit;
 pub mod auth;
@@ -29,6 +30,7 @@ pub mod channels;
 pub mod error;
 pub mod events;
 pub mod health;
+pub mod hub;
 pub mod incidents;
 pub mod limits;
 pub mod locations;
@@ -63,7 +65,9 @@ pub struct AppState {
     pub clock: Clock,
     pub sealer: Sealer,
     pub triage: Arc<Triage>,
+    pub notifier: Notifier,
     pub health: Health,
+    pub hub: hub::Hub,
     pub config: Arc<ApiConfig>,
     pub limits: limits::Limits,
     pub passwords: password::Passwords,
@@ -81,20 +85,27 @@ pub struct ApiConfig {
 }
 
 impl AppState {
+    /// The hub of this state must be run: `state.hub.clone().run()`. `stopping` ends streams.
+    #[expect(clippy::too_many_arguments, reason = "wiring: each part once, in one place")]
     pub fn new(
         pool: PgPool,
         clock: Clock,
         sealer: Sealer,
         triage: Arc<Triage>,
+        notifier: Notifier,
         health: Health,
+        stopping: CancellationToken,
         config: ApiConfig,
     ) -> Self {
+        let hub = hub::Hub::new(pool.clone(), clock.clone(), stopping);
         Self {
             pool,
             clock,
             sealer,
             triage,
+            notifier,
             health,
+            hub,
             config: Arc::new(config),
             limits: limits::Limits::default(),
             passwords: password::Passwords::default(),
@@ -117,11 +128,6 @@ fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     rand::fill(&mut bytes);
     bytes
-}
-
-/// A fresh id for the outside.
-fn new_uid(now: Timestamp) -> Uuid {
-    ids::new_uid(now, random())
 }
 
 /// All routes with their descriptions.
@@ -154,6 +160,10 @@ fn routes() -> OpenApiRouter<AppState> {
 /// Everything that is served.
 pub fn router(state: AppState) -> Router {
     let (router, _) = routes().split_for_parts();
-    let router = router.merge(unsubscribe::router());
-    router.layer(middleware::from_fn_with_state(state.clone(), auth::same_origin)).with_state(state)
+    router
+        .merge(agent_link::router())
+        .merge(unsubscribe::router())
+        .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
+        .fallback_service(ui::fallback().with_state(state.clone()))
+        .with_state(state)
 }

@@ -40,7 +40,7 @@ pub async fn create(
     actor: &str,
     now: Timestamp,
 ) -> ApiResult<MonitorKey> {
-    let uid = super::new_uid(now);
+    let uid = store::id_at(now);
     let values = values(state, uid, draft)?;
     let key = store::monitors::insert(conn, uid, &values, now).await?;
     let millis = now.as_millisecond();
@@ -233,11 +233,11 @@ async fn ask_at_once(
     actor: &str,
     now: Timestamp,
 ) -> ApiResult<()> {
-    let batch = super::new_uid(now);
+    let batch = store::id_at(now);
     let requests: Vec<NewRequest> = looks_from
         .iter()
         .map(|location| NewRequest {
-            uid: super::new_uid(now),
+            uid: store::id_at(now),
             batch,
             location: *location,
             monitor: Some(key),

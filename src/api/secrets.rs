@@ -67,7 +67,7 @@ async fn put_secret(
     let now = state.clock.now();
     let sealed = state.sealer.seal(store::secrets::place(&name), body.value.as_bytes());
     let mut tx = state.pool.begin().await?;
-    let row = store::secrets::put(&mut tx, super::new_uid(now), &name, &sealed, now).await?;
+    let row = store::secrets::put(&mut tx, store::id_at(now), &name, &sealed, now).await?;
     store::audit::add(&mut tx, now, &caller.name, "secret.put", &format!("secret:{name}"), &json!({})).await?;
     let users = store::secrets::users(&mut tx, &name).await?;
     let changes: Vec<Change> = users.iter().map(|(key, _)| Change::Monitor(MonitorKey(*key))).collect();

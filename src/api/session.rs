@@ -114,7 +114,7 @@ pub async fn begin(
     let agent = headers.get(header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let agent: String = agent.chars().take(300).collect();
     let session = NewSession {
-        id: super::new_uid(now),
+        id: crate::store::id_at(now),
         hash,
         user,
         user_agent: &agent,

@@ -159,7 +159,7 @@ async fn create_account(
         }
         links::void(conn, "first_admin", None, now).await?;
     }
-    let id = super::new_uid(now);
+    let id = crate::store::id_at(now);
     let role = link.role.as_deref().unwrap_or("admin");
     users::insert(conn, &NewUser { id, email, name, role, password_hash }, now).await?;
     Ok(id)

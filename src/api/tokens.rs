@@ -79,7 +79,7 @@ async fn create_token(
     let key = KeyKind::Api.key(super::random());
     let hash = KeyKind::Api.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
     let new = tokens::NewToken {
-        id: super::new_uid(now),
+        id: crate::store::id_at(now),
         name: name.as_str(),
         role: body.role.word(),
         hash,

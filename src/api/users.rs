@@ -301,7 +301,7 @@ async fn issue(
     let lives = if link.purpose == "invite" { INVITE } else { RECOVERY };
     let expires_at = now.saturating_add(lives).unwrap_or(Timestamp::MAX);
     let row = links::NewLink {
-        id: super::new_uid(now),
+        id: crate::store::id_at(now),
         hash,
         purpose: link.purpose,
         email: Some(link.email),

@@ -15,6 +15,7 @@ pub mod monitor;
 pub mod notice;
 pub mod observation;
 pub mod redactor;
+pub mod rendezvous;
 pub mod rollup;
 pub mod secret;
 

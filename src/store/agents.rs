@@ -170,3 +170,18 @@ pub async fn online(conn: &mut PgConnection, location: LocationKey, offline: Tim
     .fetch_all(conn)
     .await
 }
+
+/// The agent was heard without saying anything of itself. True when it was offline until now.
+pub async fn touch(conn: &mut PgConnection, id: Uuid, now: Timestamp, offline: Timestamp) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"with before as (select last_seen_at from agent where agent_id = $1)
+           update agent set first_seen_at = coalesce(first_seen_at, $2), last_seen_at = greatest(last_seen_at, $2)
+           where agent_id = $1
+           returning coalesce((select last_seen_at from before) <= $3, true) as "was_offline!""#,
+        id,
+        now.to_sqlx(),
+        offline.to_sqlx(),
+    )
+    .fetch_one(conn)
+    .await
+}

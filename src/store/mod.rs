@@ -2,20 +2,23 @@
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
 pub mod agents;
+pub mod assignments;
 pub mod audit;
 pub mod bench;
 pub mod boots;
 pub mod channels;
 pub mod chores;
+pub mod hub;
 pub mod incidents;
 pub mod links;
-pub mod local;
 pub mod live;
+pub mod local;
 pub mod locations;
 pub mod maintenance;
 pub mod monitor_list;
 pub mod monitors;
 pub mod outbox;
+pub mod probe_requests;
 pub mod reports;
 pub mod rollups;
 pub mod seal;
