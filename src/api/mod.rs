@@ -51,6 +51,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod tokens;
+pub mod ui;
 mod unsubscribe;
 pub mod users;
 pub mod view;
