@@ -18,7 +18,11 @@ const mail = await startMail();
 const hook = await startWebhook();
 const quorate = await startQuorate();
 const browser = await startBrowser();
-const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, reducedMotion: "reduce", locale: "en-GB" });
+const context = await browser.newContext({
+  viewport: { width: 1440, height: 1000 },
+  reducedMotion: "reduce",
+  locale: "en-GB",
+});
 const page = await context.newPage();
 const problems = [];
 page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
@@ -47,13 +51,20 @@ try {
   await page.getByRole("button", { name: "Try it" }).click();
   const tried = page.getByRole("region", { name: "Try now" });
   // Its certificate is signed by itself, and that is what every location says.
-  await until("every location has refused the certificate", async () => (await tried.getByText("Fail", { exact: true }).count()) === 3);
+  await until(
+    "every location has refused the certificate",
+    async () => (await tried.getByText("Fail", { exact: true }).count()) === 3,
+  );
   await page.getByText("Connection", { exact: true }).click();
   await page.getByText("Verify the certificate").click();
   await tried.getByRole("button", { name: "Try again" }).click();
   await until("every location passes", async () => (await tried.getByText("Pass", { exact: true }).count()) === 3);
   for (const name of NAMES) await tried.getByRole("rowheader", { name: new RegExp(name) }).waitFor();
-  assert.equal(await tried.getByRole("img", { name: /connect .* TLS .* wait/ }).count(), 3, "each answer shows its phases");
+  assert.equal(
+    await tried.getByRole("img", { name: /connect .* TLS .* wait/ }).count(),
+    3,
+    "each answer shows its phases",
+  );
 
   step("the form says what to expect of the policy, and refuses what cannot work");
   const expect = page.getByRole("region", { name: "What to expect" });
@@ -62,7 +73,10 @@ try {
   await page.getByLabel("Every").fill("5");
   await page.getByText(/out of range: 10 to/).waitFor();
   await page.getByLabel("Every").fill("10");
-  await until("the worst case follows the interval", async () => (await expect.getByRole("row", { name: /^Balanced/ }).textContent()) !== slow);
+  await until(
+    "the worst case follows the interval",
+    async () => (await expect.getByRole("row", { name: /^Balanced/ }).textContent()) !== slow,
+  );
   await page.getByText(/out of range: 10 to/).waitFor({ state: "detached" });
   await page.getByLabel("Name", { exact: true }).fill("checkout");
   await page.getByLabel("Group").fill("shop");
@@ -77,7 +91,10 @@ try {
   await until("three locations vote up", async () => (await votes.getByText("Up", { exact: true }).count()) === 3);
   for (const name of NAMES) await votes.getByRole("rowheader", { name: new RegExp(name) }).waitFor();
   const phases = page.getByRole("region", { name: "Where the time goes" });
-  await until("every location shows its phases", async () => (await phases.getByRole("img", { name: /connect .* TLS .* wait/ }).count()) === 3);
+  await until(
+    "every location shows its phases",
+    async () => (await phases.getByRole("img", { name: /connect .* TLS .* wait/ }).count()) === 3,
+  );
   const monitorUrl = page.url();
 
   step("mail server, mail channel and webhook channel");
@@ -133,14 +150,20 @@ try {
   step("the incident page says who was told; acknowledging works");
   await page.getByRole("region", { name: "Incidents" }).getByRole("link").first().click();
   await page.getByRole("region", { name: "What they saw" }).waitFor();
-  await until("both notices are accepted", async () => (await page.getByRole("region", { name: "Told" }).getByText("Accepted").count()) === 2);
+  await until(
+    "both notices are accepted",
+    async () => (await page.getByRole("region", { name: "Told" }).getByText("Accepted").count()) === 2,
+  );
   await page.keyboard.press("a");
   await page.getByText(/Acknowledged by/).waitFor();
 
   step("the endpoint comes back: one recovery per channel");
   await target.start();
   await page.locator(".state-line").getByText("Was down").waitFor({ timeout: 120_000 });
-  await until("both channels heard of the end", () => mail.mails.length >= before.mails + 2 && hook.calls.length >= before.calls + 2);
+  await until(
+    "both channels heard of the end",
+    () => mail.mails.length >= before.mails + 2 && hook.calls.length >= before.calls + 2,
+  );
 
   step("the monitor's page shows the outage and its availability");
   await page.goto(monitorUrl);
@@ -154,7 +177,10 @@ try {
   await page.getByRole("img", { name: /Verdict: .*down/ }).waitFor();
   await page.getByRole("button", { name: "Fails" }).click();
   await page.getByRole("button", { name: "Evidence" }).first().click();
-  await page.getByText(/refused/i).first().waitFor();
+  await page
+    .getByText(/refused/i)
+    .first()
+    .waitFor();
   await page.screenshot({ path: `${out}recovered.png`, fullPage: true });
 
   step("the list filters by its address");
@@ -175,7 +201,8 @@ try {
   await viewer.getByRole("navigation", { name: "Main, short" }).waitFor();
   await viewer.goto(monitorUrl);
   await viewer.getByRole("region", { name: "Votes" }).waitFor();
-  for (const name of ["Pause", "Probe now", "Edit", "Acknowledge"]) assert.equal(await viewer.getByRole("button", { name }).count(), 0, `${name} is absent`);
+  for (const name of ["Pause", "Probe now", "Edit", "Acknowledge"])
+    assert.equal(await viewer.getByRole("button", { name }).count(), 0, `${name} is absent`);
   const width = await viewer.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
@@ -183,8 +210,15 @@ try {
   // By now every notice has had its time: the outage and its end were told once each, on both channels.
   assert.equal(mail.mails.length - before.mails, 2, mail.mails.map((m) => m.subject).join(" | "));
   assert.equal(hook.calls.length - before.calls, 2);
-  assert.equal(new Set(hook.calls.map((call) => call.id)).size, hook.calls.length, "every webhook has an id of its own");
-  assert.deepEqual(problems.filter((text) => !/401|404/.test(text)), []);
+  assert.equal(
+    new Set(hook.calls.map((call) => call.id)).size,
+    hook.calls.length,
+    "every webhook has an id of its own",
+  );
+  assert.deepEqual(
+    problems.filter((text) => !/401|404/.test(text)),
+    [],
+  );
   console.log("All of it works.");
 } catch (error) {
   await page.screenshot({ path: `${out}failed.png`, fullPage: true }).catch(() => {});

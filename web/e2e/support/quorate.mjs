@@ -18,10 +18,14 @@ export async function startQuorate(args = []) {
   // As root the private Postgres runs as another user, who must be able to pass through.
   chmodSync(dir, 0o711);
   const data = join(dir, "data");
-  const child = spawn(binary(), ["up", "--data-dir", data, "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8", ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, QUORATE_DATABASE_URL: "", RUST_LOG: process.env.RUST_LOG ?? "warn" },
-  });
+  const child = spawn(
+    binary(),
+    ["up", "--data-dir", data, "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8", ...args],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, QUORATE_DATABASE_URL: "", RUST_LOG: process.env.RUST_LOG ?? "warn" },
+    },
+  );
   let text = "";
   const exit = new Promise((done) => child.once("exit", (code, signal) => done(code ?? signal)));
   const link = new Promise((done, fail) => {

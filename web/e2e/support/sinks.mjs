@@ -81,7 +81,11 @@ function readable(raw) {
   const encoding = /content-transfer-encoding: (\S+)/i.exec(part?.[0] ?? "")?.[1]?.toLowerCase();
   const body = part?.[1] ?? "";
   const text =
-    encoding === "base64" ? Buffer.from(body, "base64").toString("utf8") : encoding === "quoted-printable" ? unquote(body.replace(/=\r?\n/g, "")) : body;
+    encoding === "base64"
+      ? Buffer.from(body, "base64").toString("utf8")
+      : encoding === "quoted-printable"
+        ? unquote(body.replace(/=\r?\n/g, ""))
+        : body;
   return { subject: words, text };
 }
 
@@ -103,7 +107,12 @@ export async function startWebhook() {
       body += chunk;
     });
     request.on("end", () => {
-      calls.push({ id: request.headers["webhook-id"], headers: request.headers, body: JSON.parse(body), signed: verify(state.secret, request.headers, body) });
+      calls.push({
+        id: request.headers["webhook-id"],
+        headers: request.headers,
+        body: JSON.parse(body),
+        signed: verify(state.secret, request.headers, body),
+      });
       response.end("thanks");
     });
   });
@@ -114,7 +123,9 @@ export async function startWebhook() {
 function verify(secret, headers, body) {
   if (!secret) return null;
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-  const wanted = createHmac("sha256", key).update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`).digest();
+  const wanted = createHmac("sha256", key)
+    .update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`)
+    .digest();
   return String(headers["webhook-signature"] ?? "")
     .split(" ")
     .some((part) => {

@@ -31,7 +31,8 @@ export const queryClient = new QueryClient({
   // Signing in and out answer 401 themselves; the session's own query decides about the page.
   queryCache: new QueryCache({ onError: (error, query) => query.queryKey[1] !== "/api/v1/session" && notice(error) }),
   mutationCache: new MutationCache({
-    onError: (error, _variables, _context, mutation) => mutation.options.mutationKey?.[1] !== "/api/v1/session" && notice(error),
+    onError: (error, _variables, _context, mutation) =>
+      mutation.options.mutationKey?.[1] !== "/api/v1/session" && notice(error),
   }),
   defaultOptions: {
     queries: {

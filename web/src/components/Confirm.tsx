@@ -45,7 +45,12 @@ export function ConfirmDelete(props: {
         }}
       >
         <div>{props.children}</div>
-        <TextInput label={`Type ${props.name} to confirm`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus />
+        <TextInput
+          label={`Type ${props.name} to confirm`}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          data-autofocus
+        />
         {refused && <Refusal>{refused}</Refusal>}
         <div className="actions">
           <Button danger type="submit" busy={busy} disabled={typed !== props.name}>

@@ -16,7 +16,10 @@ export function EvidenceView({ seen }: { seen: Schemas["Observation"] }) {
         <ul className="stack tight">
           {seen.assertions?.map((a, i) => (
             <li key={i} className="row">
-              <StateMark state={a.holds == null ? "unknown" : a.holds ? "up" : "down"} label={a.holds == null ? "not judged" : a.holds ? "holds" : "does not hold"} />
+              <StateMark
+                state={a.holds == null ? "unknown" : a.holds ? "up" : "down"}
+                label={a.holds == null ? "not judged" : a.holds ? "holds" : "does not hold"}
+              />
               <code>
                 {a.on} {a.op} {JSON.stringify(a.value)}
               </code>
@@ -27,14 +30,17 @@ export function EvidenceView({ seen }: { seen: Schemas["Observation"] }) {
       )}
       <dl className="facts">
         {seen.phases_us && <Fact word="Time">{phaseSummary(seen.phases_us)}</Fact>}
-        {seen.status != null && <Fact word="Status">{`${seen.status}${seen.http_version ? `, HTTP/${seen.http_version.replace(/^HTTP\//i, "")}` : ""}`}</Fact>}
+        {seen.status != null && (
+          <Fact word="Status">{`${seen.status}${seen.http_version ? `, HTTP/${seen.http_version.replace(/^HTTP\//i, "")}` : ""}`}</Fact>
+        )}
         {seen.address && <Fact word="Address">{seen.address}</Fact>}
         {(evidence?.resolved ?? []).length > 0 && <Fact word="Resolved to">{evidence?.resolved?.join(", ")}</Fact>}
         {evidence?.final_url && <Fact word="Final address">{evidence.final_url}</Fact>}
         {seen.size != null && <Fact word="Size">{bytes(seen.size)}</Fact>}
         {seen.certificate && (
           <Fact word="Certificate">
-            {seen.certificate.subject}, by {seen.certificate.issuer}, ends {when(seen.certificate.not_after)} ({seen.certificate.days_left} days left)
+            {seen.certificate.subject}, by {seen.certificate.issuer}, ends {when(seen.certificate.not_after)} (
+            {seen.certificate.days_left} days left)
           </Fact>
         )}
         {hops.length > 0 && (
@@ -46,7 +52,9 @@ export function EvidenceView({ seen }: { seen: Schemas["Observation"] }) {
       {headers.length > 0 && (
         <details>
           <summary className="small">Headers</summary>
-          <pre className="raw">{headers.flatMap(([name, values]) => values.map((value) => `${name}: ${value}`)).join("\n")}</pre>
+          <pre className="raw">
+            {headers.flatMap(([name, values]) => values.map((value) => `${name}: ${value}`)).join("\n")}
+          </pre>
         </details>
       )}
       {evidence?.body && (

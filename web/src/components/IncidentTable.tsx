@@ -22,7 +22,19 @@ export function answered(row: Row): string {
 }
 
 /** Incidents as rows: at worst, what, why, for how long, answered. `sections` puts headings between. */
-export function IncidentRows({ rows, now, bare, here, heading }: { rows: readonly Row[]; now: number; bare?: boolean; here?: string | null; heading?: string }) {
+export function IncidentRows({
+  rows,
+  now,
+  bare,
+  here,
+  heading,
+}: {
+  rows: readonly Row[];
+  now: number;
+  bare?: boolean;
+  here?: string | null;
+  heading?: string;
+}) {
   return (
     <>
       {heading && (
@@ -35,9 +47,16 @@ export function IncidentRows({ rows, now, bare, here, heading }: { rows: readonl
       {rows.map((row) => {
         const open = !row.resolved_at;
         return (
-          <tr key={row.id} data-row={row.id} className={`${open ? `edged edge-${markOf(row.severity)}` : ""}${here === row.id ? " here" : ""}`}>
+          <tr
+            key={row.id}
+            data-row={row.id}
+            className={`${open ? `edged edge-${markOf(row.severity)}` : ""}${here === row.id ? " here" : ""}`}
+          >
             <td>
-              <StateWord state={row.suppressed ? "maintenance" : row.peak} word={row.suppressed ? "Suppressed" : undefined} />
+              <StateWord
+                state={row.suppressed ? "maintenance" : row.peak}
+                word={row.suppressed ? "Suppressed" : undefined}
+              />
             </td>
             {!bare && (
               <th scope="row">
@@ -58,8 +77,14 @@ export function IncidentRows({ rows, now, bare, here, heading }: { rows: readonl
             </td>
             <td className="end span-cell">
               <b className="nowrap">{duration(lasted(row, now))}</b>
-              <span className="small muted nowrap" style={{ display: "block" }} title={`${utc(row.started_at)} – ${utc(row.ended_at)}`}>
-                {open ? `since ${when(row.started_at, now)}` : `${when(row.started_at, now)} – ${clock(row.ended_at ?? row.started_at)}`}
+              <span
+                className="small muted nowrap"
+                style={{ display: "block" }}
+                title={`${utc(row.started_at)} – ${utc(row.ended_at)}`}
+              >
+                {open
+                  ? `since ${when(row.started_at, now)}`
+                  : `${when(row.started_at, now)} – ${clock(row.ended_at ?? row.started_at)}`}
               </span>
             </td>
             <td className="off small soft">{answered(row)}</td>

@@ -1,4 +1,4 @@
-import { useMantineColorScheme, useComputedColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { millis } from "../lib/format";
@@ -24,7 +24,7 @@ interface Props {
  * Latency of passes over time: the p50 line in its p50–p95 band, fails shaded, axis from 0, gaps left
  * open. Dragging zooms; arrow keys move the cursor; what is under it is written below.
  */
-export function LatencyChart({ series, from, to, step, height = 180, onZoom }: Props) {
+export function LatencyChart({ series, from, to, step, height = 210, onZoom }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const zoom = useRef(onZoom);
@@ -33,7 +33,6 @@ export function LatencyChart({ series, from, to, step, height = 180, onZoom }: P
   const width = useWidth(host);
   // The canvas holds colours of its own, so it is drawn again when the scheme changes.
   const scheme = useComputedColorScheme("light");
-  useMantineColorScheme();
   const data = useMemo(
     () => align(series.map((s) => ({ name: s.name, points: withGaps(s.points, step) }))),
     [series, step],
@@ -68,7 +67,8 @@ export function LatencyChart({ series, from, to, step, height = 180, onZoom }: P
     const next = at === null ? last : Math.max(0, Math.min(last, at + by));
     const time = data.times[next];
     setAt(next);
-    if (plot.current && time !== undefined) plot.current.setCursor({ left: plot.current.valToPos(time, "x"), top: 10 }, false);
+    if (plot.current && time !== undefined)
+      plot.current.setCursor({ left: plot.current.valToPos(time, "x"), top: 10 }, false);
   };
   return (
     <div className="chart">
@@ -85,7 +85,11 @@ export function LatencyChart({ series, from, to, step, height = 180, onZoom }: P
         }}
       />
       <div className="chart-words">
-        {at !== null && data.times[at] !== undefined ? <span aria-live="polite">{cursorWords(series, data, at)}</span> : <Legend series={series} />}
+        {at !== null && data.times[at] !== undefined ? (
+          <span aria-live="polite">{cursorWords(series, data, at)}</span>
+        ) : (
+          <Legend series={series} />
+        )}
       </div>
     </div>
   );
@@ -94,11 +98,18 @@ export function LatencyChart({ series, from, to, step, height = 180, onZoom }: P
 function Legend({ series }: { series: readonly Series[] }) {
   return (
     <span className="row">
-      <span className="muted">p50 line, p95 band, passes only</span>
+      <span className="muted">
+        {series.length === 1 ? "p50 line in its band to p95" : "p50; one location alone shows its band to p95"}
+      </span>
       {series.map((s, k) => (
         <span key={s.name} className="nowrap">
           <svg width="26" height="8" aria-hidden="true">
-            <path d="M0 4h26" stroke="var(--text)" strokeWidth="1.5" strokeDasharray={dashes[k % dashes.length]?.join(" ")} />
+            <path
+              d="M0 4h26"
+              stroke="var(--text)"
+              strokeWidth="1.5"
+              strokeDasharray={dashes[k % dashes.length]?.join(" ")}
+            />
           </svg>{" "}
           {s.name}
         </span>
@@ -109,7 +120,16 @@ function Legend({ series }: { series: readonly Series[] }) {
 
 const tone = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function chartOptions(of: { data: Aligned; count: number; from: number; to: number; step: number; width: number; height: number; scheme: string }): uPlot.Options {
+function chartOptions(of: {
+  data: Aligned;
+  count: number;
+  from: number;
+  to: number;
+  step: number;
+  width: number;
+  height: number;
+  scheme: string;
+}): uPlot.Options {
   const axis = {
     stroke: tone("--text3"),
     font: `12px ${getComputedStyle(document.body).fontFamily}`,
@@ -125,7 +145,7 @@ function chartOptions(of: { data: Aligned; count: number; from: number; to: numb
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: () => [of.from, of.to] }, y: { range: (_u, _min, max) => [0, niceTop(max)] } },
     axes: [
-      { ...axis, values: (_u, ticks) => axisLabels(ticks), space: 70 },
+      { ...axis, size: 30, values: (_u, ticks) => axisLabels(ticks), space: 70 },
       { ...axis, size: 72, space: 44, values: (_u, ticks) => ticks.map((v) => millis(v)) },
     ],
     series: [
@@ -135,7 +155,8 @@ function chartOptions(of: { data: Aligned; count: number; from: number; to: numb
         { stroke: tone("--text"), width: 1.5, dash: dashes[k % dashes.length], points: { show: false } },
       ]),
     ],
-    bands: ids.map((k) => ({ series: [1 + 2 * k, 2 + 2 * k] as [number, number], fill: `${tone("--phase3")}${of.count === 1 ? "55" : "30"}` })),
+    // Bands of several locations would only cover each other.
+    bands: of.count === 1 ? [{ series: [1, 2] as [number, number], fill: `${tone("--phase3")}55` }] : [],
   };
 }
 

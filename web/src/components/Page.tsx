@@ -19,7 +19,11 @@ export function Page({ crumbs, children }: { crumbs: readonly Crumb[]; children:
         {crumbs.map((crumb, i) => (
           <span key={`${i}${crumb.word}`}>
             {i > 0 && <span className="sep"> / </span>}
-            {crumb.to ? <Link to={crumb.to}>{crumb.word}</Link> : <span aria-current={i > 0 ? "page" : undefined}>{crumb.word}</span>}
+            {crumb.to ? (
+              <Link to={crumb.to}>{crumb.word}</Link>
+            ) : (
+              <span aria-current={i > 0 ? "page" : undefined}>{crumb.word}</span>
+            )}
           </span>
         ))}
       </TopBar>

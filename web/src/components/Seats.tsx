@@ -34,7 +34,7 @@ export function Seats({ seats, needed, size = 14 }: { seats: readonly Seat[]; ne
       role="img"
       aria-label={label}
       width={Math.max(1, sorted.length) * step - 4}
-      height={size + 7}
+      height={needed ? size + 7 : size}
       style={{ flex: "none", overflow: "visible", verticalAlign: "middle" }}
     >
       {sorted.map((seat, i) => (

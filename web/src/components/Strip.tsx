@@ -87,7 +87,39 @@ export function layOut(intervals: readonly Interval[], from: number, to: number,
   return runs;
 }
 
-/** The pieces of a strip, placed at `y` inside another drawing. */
+/** One run as rectangles; lengths along the strip may be pixels or percentages. */
+function RunMarks({
+  run,
+  x,
+  width,
+  top,
+  height,
+}: {
+  run: Run;
+  x: number | string;
+  width: number | string;
+  top: number;
+  height: number;
+}) {
+  const mark = markOf(run.state);
+  const h = Math.max(mark === "pending" ? 0 : 2, heights[mark] * height);
+  const box = { x, width, y: top + height - h, height: h };
+  const outlined = run.stale && (mark === "down" || mark === "partial");
+  return (
+    <g data-state={run.state}>
+      <rect {...box} fill={fillOf(mark, run.stale)} />
+      {outlined && <rect {...box} fill="none" stroke={colour(mark)} />}
+      {run.low && !run.stale && (
+        <rect {...box} height={h / 2} fill={mark === "partial" ? "url(#hatch-partial)" : "url(#hatch-down)"} />
+      )}
+    </g>
+  );
+}
+
+/** What is bad is two cells wide at least, so that a short outage is not lost in a day. */
+const seen = (run: Run) => (rank(run.state) <= 2 ? Math.max(2, run.width) : run.width);
+
+/** The pieces of a strip, placed in pixels inside another drawing. */
 export function StripRuns(props: {
   intervals: readonly Interval[];
   from: number;
@@ -97,23 +129,17 @@ export function StripRuns(props: {
   x?: number;
   y?: number;
 }) {
-  const { height, x = 0, y = 0 } = props;
-  return layOut(props.intervals, props.from, props.to, props.width).map((run) => {
-    const mark = markOf(run.state);
-    const h = Math.max(mark === "pending" ? 0 : 2, heights[mark] * height);
-    const top = y + height - h;
-    // Two pixels at least for what is bad, so that a short outage is not lost in a day.
-    const w = rank(run.state) <= 2 ? Math.max(2, run.width) : run.width;
-    const box = { x: x + run.x, y: top, width: w, height: h };
-    const outlined = run.stale && (mark === "down" || mark === "partial");
-    return (
-      <g key={run.x} data-state={run.state}>
-        <rect {...box} fill={fillOf(mark, run.stale)} />
-        {outlined && <rect {...box} fill="none" stroke={colour(mark)} />}
-        {run.low && !run.stale && <rect {...box} height={h / 2} fill="url(#hatch-down)" />}
-      </g>
-    );
-  });
+  const { height, width, x = 0, y = 0 } = props;
+  return layOut(props.intervals, props.from, props.to, width).map((run) => (
+    <RunMarks
+      key={run.x}
+      run={run}
+      x={x + Math.min(run.x, width - seen(run))}
+      width={seen(run)}
+      top={y}
+      height={height}
+    />
+  ));
 }
 
 /** Said instead of shown: how long each state lasted within the strip. */
@@ -132,7 +158,10 @@ export function stripSummary(intervals: readonly Interval[], from: number, to: n
   return list([...spans].sort((a, b) => b[1] - a[1]).map(([word, s]) => `${word} ${duration(s)}`));
 }
 
-/** A strip of states over time, scaled to its column. */
+/** Steps of a strip that is as wide as its column; few enough that one is a pixel or more. */
+const CELLS = 240;
+
+/** A strip of states over time, as wide as its column. Textures keep their grain at any width. */
 export function Strip(props: {
   intervals: readonly Interval[];
   from: number;
@@ -141,17 +170,24 @@ export function Strip(props: {
   label?: string;
 }) {
   const height = props.height ?? 16;
-  const width = 240;
+  const percent = (cells: number) => `${(cells / CELLS) * 100}%`;
   return (
     <svg
       className="strip"
       role="img"
       aria-label={`${props.label ?? "States"}: ${stripSummary(props.intervals, props.from, props.to)}`}
-      viewBox={`0 0 ${width} ${height}`}
-      preserveAspectRatio="none"
       height={height}
     >
-      <StripRuns {...props} width={width} height={height} />
+      {layOut(props.intervals, props.from, props.to, CELLS).map((run) => (
+        <RunMarks
+          key={run.x}
+          run={run}
+          x={percent(Math.min(run.x, CELLS - seen(run)))}
+          width={percent(seen(run))}
+          top={0}
+          height={height}
+        />
+      ))}
     </svg>
   );
 }

@@ -1,5 +1,11 @@
 /** Tags stand beside a state, in ink; they never change its shape or colour. */
-export function Tags(props: { low?: boolean; stale?: boolean; flapping?: boolean; doubt?: boolean; simulated?: boolean }) {
+export function Tags(props: {
+  low?: boolean;
+  stale?: boolean;
+  flapping?: boolean;
+  doubt?: boolean;
+  simulated?: boolean;
+}) {
   const tags = [
     props.low && ["low confidence", "Some locations are missing from the count."],
     props.stale && ["evidence stale", "It was so when it was last seen; too few locations report since."],
@@ -8,8 +14,11 @@ export function Tags(props: { low?: boolean; stale?: boolean; flapping?: boolean
     props.simulated && ["simulated", "Runs beside Quorate and shares this machine's line."],
   ].filter((tag): tag is string[] => Array.isArray(tag));
   return tags.map(([word, sentence]) => (
-    <span key={word} className="tag" title={sentence}>
-      {word}
+    <span key={word}>
+      {" "}
+      <span className="tag" title={sentence}>
+        {word}
+      </span>
     </span>
   ));
 }

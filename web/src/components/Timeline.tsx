@@ -19,7 +19,17 @@ const ROW = 24;
  * Several rows over one axis of time. Dragging chooses a span. Ticks are decisions and edits; what
  * they say is written below when one is pointed at, and stands in the table twin as well.
  */
-export function Timeline({ lanes, from, to, onZoom }: { lanes: readonly Lane[]; from: number; to: number; onZoom?: (from: number, to: number) => void }) {
+export function Timeline({
+  lanes,
+  from,
+  to,
+  onZoom,
+}: {
+  lanes: readonly Lane[];
+  from: number;
+  to: number;
+  onZoom?: (from: number, to: number) => void;
+}) {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host);
   const [drag, setDrag] = useState<[number, number] | null>(null);
@@ -67,7 +77,15 @@ export function Timeline({ lanes, from, to, onZoom }: { lanes: readonly Lane[]; 
                   </tspan>
                 )}
               </text>
-              <StripRuns intervals={lane.intervals} from={from} to={to} x={left} y={i * ROW + 5} width={inner} height={15} />
+              <StripRuns
+                intervals={lane.intervals}
+                from={from}
+                to={to}
+                x={left}
+                y={i * ROW + 5}
+                width={inner}
+                height={15}
+              />
               {lane.ticks?.map((tick) => (
                 <g key={`${tick.at}${tick.words}`} onPointerEnter={() => setSaid(`${when(tick.at)}: ${tick.words}`)}>
                   <title>{`${when(tick.at)} (${utc(tick.at)}): ${tick.words}`}</title>

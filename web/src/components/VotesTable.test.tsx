@@ -31,13 +31,23 @@ const rows = [
 describe("the votes table", () => {
   it("marks what failing rows share and passing ones lack, leaving uncounted rows out", () => {
     expect([...sharedByFailing(rows, (r) => r.address)]).toEqual(["203.0.113.10"]);
-    expect(sharedByFailing(rows.filter((r) => r.vote === "down"), (r) => r.address).size).toBe(0);
+    expect(
+      sharedByFailing(
+        rows.filter((r) => r.vote === "down"),
+        (r) => r.address,
+      ).size,
+    ).toBe(0);
     expect(sharedByFailing([...rows, row("iad", "up", "203.0.113.10")], (r) => r.address).size).toBe(0);
   });
   it("puts fails first and uncounted rows last, each with its reason", () => {
     render(<VotesTable rows={rows} />);
     const body = screen.getAllByRole("row").slice(1);
-    expect(body.map((r) => within(r).getByRole("rowheader").textContent?.split(" ")[0])).toEqual(["ams", "fra", "sjc", "syd"]);
+    expect(body.map((r) => within(r).getByRole("rowheader").textContent?.split(" ")[0])).toEqual([
+      "ams",
+      "fra",
+      "sjc",
+      "syd",
+    ]);
     const last = body[3];
     if (!last) throw new Error("a row is missing");
     expect(within(last).getByText("Quarantined")).toBeInTheDocument();
@@ -48,7 +58,9 @@ describe("the votes table", () => {
 describe("seats", () => {
   it("are said as well as shown", () => {
     render(<Seats seats={rows} needed={2} />);
-    expect(screen.getByRole("img").getAttribute("aria-label")).toBe("2 of 3 that count fail; 2 needed; failing: ams and fra");
+    expect(screen.getByRole("img").getAttribute("aria-label")).toBe(
+      "2 of 3 that count fail; 2 needed; failing: ams and fra",
+    );
     expect(seatOrder(rows).map((s) => s.location)).toEqual(["ams", "fra", "sjc", "syd"]);
   });
 });

@@ -83,7 +83,9 @@ export function VotesTable({ rows }: { rows: readonly VoteRow[] }) {
                 {row.simulated ? (
                   <span className="tag">simulated</span>
                 ) : (
-                  <span className="muted small-weight">{[row.region, row.domain].filter((v) => v && v !== row.location).join(", ")}</span>
+                  <span className="muted small-weight">
+                    {[row.region, row.domain].filter((v) => v && v !== row.location).join(", ")}
+                  </span>
                 )}
               </th>
               <td>
@@ -94,12 +96,16 @@ export function VotesTable({ rows }: { rows: readonly VoteRow[] }) {
                 <span className={saws.has(row.saw) ? "differs" : undefined}>{row.saw || "–"}</span>
               </td>
               <td className="mono off">
-                <span className={row.address !== null && addresses.has(row.address) ? "differs" : undefined}>{row.address ?? "–"}</span>
+                <span className={row.address !== null && addresses.has(row.address) ? "differs" : undefined}>
+                  {row.address ?? "–"}
+                </span>
               </td>
-              <td className="second">
+              <td className="end">
                 <AgeBar age={row.age_s} staleAfter={row.stale_after_s} />
               </td>
-              <td className={row.counts ? "off" : "second"}>{row.counts ? "yes" : `no: ${row.why ?? "its vote is not counted"}`}</td>
+              <td className={row.counts ? "off" : "second"}>
+                {row.counts ? "yes" : `no: ${row.why ?? "its vote is not counted"}`}
+              </td>
             </tr>
           ))}
         </tbody>

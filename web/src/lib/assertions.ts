@@ -61,8 +61,35 @@ const compare = ["eq", "ne", "lt", "le", "gt", "ge"];
 const ops: Record<Kind, readonly string[]> = {
   status: ["in", "not_in", "eq", "ne"],
   number: ["le", "ge", "lt", "gt", "eq", "ne"],
-  text: ["contains", "not_contains", "eq", "ne", "matches", "not_matches", "in", "not_in", "exists", "absent", "len_eq", "len_lt", "len_gt"],
-  json: [...compare, "contains", "not_contains", "matches", "not_matches", "in", "not_in", "exists", "absent", "len_eq", "len_lt", "len_gt"],
+  text: [
+    "contains",
+    "not_contains",
+    "eq",
+    "ne",
+    "matches",
+    "not_matches",
+    "in",
+    "not_in",
+    "exists",
+    "absent",
+    "len_eq",
+    "len_lt",
+    "len_gt",
+  ],
+  json: [
+    ...compare,
+    "contains",
+    "not_contains",
+    "matches",
+    "not_matches",
+    "in",
+    "not_in",
+    "exists",
+    "absent",
+    "len_eq",
+    "len_lt",
+    "len_gt",
+  ],
 };
 
 export const kindOf = (on: string): Kind => subjects.find((s) => s.on === on)?.kind ?? "text";

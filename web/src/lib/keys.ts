@@ -23,7 +23,11 @@ export function useKeysOn(): boolean {
 /** Whether a key press belongs to a control that takes text or letters itself. */
 export function taken(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || target.closest("[role=dialog],[role=listbox],[role=menu]") !== null;
+  return (
+    target.isContentEditable ||
+    ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) ||
+    target.closest("[role=dialog],[role=listbox],[role=menu]") !== null
+  );
 }
 
 /** Listens to single keys on the whole page. The map's keys are `KeyboardEvent.key` values. */
@@ -36,7 +40,11 @@ export function useKeys(map: Record<string, () => void>) {
       if (taken(event.target) || !keysOn()) return;
       const act = current.current[event.key];
       // Enter on a link or button is its own.
-      if (!act || (event.key === "Enter" && event.target !== document.body && (event.target as HTMLElement).id !== "main")) return;
+      if (
+        !act ||
+        (event.key === "Enter" && event.target !== document.body && (event.target as HTMLElement).id !== "main")
+      )
+        return;
       event.preventDefault();
       act();
     };

@@ -73,17 +73,25 @@ export function follow(url: string, client: QueryClient): () => void {
         refresh();
       }, 5000);
   };
-  const source = new EventSource(url);
-  source.addEventListener("change", hear);
-  source.onopen = () => {
-    // What happened while the link was lost was not heard.
-    if (!state.live && state.since !== null) void client.invalidateQueries();
-    set(true);
+  let source: EventSource | null = null;
+  let again: ReturnType<typeof setTimeout> | null = null;
+  const open = () => {
+    source = new EventSource(url);
+    source.addEventListener("change", hear);
+    source.onopen = () => {
+      // What happened while the link was lost was not heard.
+      if (!state.live && state.since !== null) void client.invalidateQueries();
+      set(true);
+    };
+    source.onerror = () => {
+      set(false);
+      // The browser tries again by itself after a cut, but not after a refusal.
+      if (source?.readyState === EventSource.CLOSED) again = setTimeout(open, 5000);
+    };
   };
-  source.onerror = () => set(false);
+  open();
   return () => {
-    source.close();
-    if (soon) clearTimeout(soon);
-    if (later) clearTimeout(later);
+    source?.close();
+    for (const timer of [soon, later, again]) if (timer) clearTimeout(timer);
   };
 }

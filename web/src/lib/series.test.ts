@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { align, cursorWords, niceTop, type Point, seriesSummary, withGaps } from "./series";
 
-const p = (at: number, p50: number | null, fails = 0): Point => ({ at, p50, p95: p50 === null ? null : p50 * 2, passes: 1, fails });
+const p = (at: number, p50: number | null, fails = 0): Point => ({
+  at,
+  p50,
+  p95: p50 === null ? null : p50 * 2,
+  passes: 1,
+  fails,
+});
 
 describe("series", () => {
   it("keeps gaps as gaps", () => {

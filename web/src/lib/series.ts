@@ -28,7 +28,8 @@ export function withGaps(points: readonly Point[], step: number): Point[] {
   const out: Point[] = [];
   for (const point of points) {
     const before = out[out.length - 1];
-    if (before && point.at - before.at > step * 1.5) out.push({ at: before.at + step, p50: null, p95: null, passes: 0, fails: 0 });
+    if (before && point.at - before.at > step * 1.5)
+      out.push({ at: before.at + step, p50: null, p95: null, passes: 0, fails: 0 });
     out.push(point);
   }
   return out;
@@ -49,7 +50,12 @@ export function align(series: readonly Series[]): Aligned {
       const i = place.get(point.at) ?? -1;
       fails[i] = (fails[i] ?? 0) + point.fails;
     }
-  return { times, p50: series.map((s) => column(s, (p) => p.p50)), p95: series.map((s) => column(s, (p) => p.p95)), fails };
+  return {
+    times,
+    p50: series.map((s) => column(s, (p) => p.p50)),
+    p95: series.map((s) => column(s, (p) => p.p95)),
+    fails,
+  };
 }
 
 /** The top of an axis that begins at 0: 1, 2 or 5 times a power of ten, not under `max`. */

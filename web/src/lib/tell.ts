@@ -8,5 +8,11 @@ export function tell(message: string) {
 
 /** The same for what was refused. */
 export function tellProblem(error: unknown) {
-  notifications.show({ title: "Not done", message: problemOf(error).message, autoClose: 12_000, withBorder: true, role: "alert" });
+  notifications.show({
+    title: "Not done",
+    message: problemOf(error).message,
+    autoClose: 12_000,
+    withBorder: true,
+    role: "alert",
+  });
 }

@@ -4,7 +4,11 @@ import { useRef } from "react";
  * Keeps the order of a list while it is being used. Rows keep their places and take new values in
  * place; what came, went or would move is counted, and applied when the list is let go or on request.
  */
-export function useFrozen<T>(rows: readonly T[], idOf: (row: T) => string, frozen: boolean): { rows: T[]; changed: number; apply: () => void } {
+export function useFrozen<T>(
+  rows: readonly T[],
+  idOf: (row: T) => string,
+  frozen: boolean,
+): { rows: T[]; changed: number; apply: () => void } {
   const kept = useRef<string[] | null>(null);
   if (!frozen) kept.current = null;
   else kept.current ??= rows.map(idOf);
@@ -21,7 +25,11 @@ export function useFrozen<T>(rows: readonly T[], idOf: (row: T) => string, froze
 }
 
 /** The rows in a given order, new ones left out, and how many would stand elsewhere. */
-export function inOrder<T>(rows: readonly T[], order: readonly string[], idOf: (row: T) => string): { shown: T[]; changed: number } {
+export function inOrder<T>(
+  rows: readonly T[],
+  order: readonly string[],
+  idOf: (row: T) => string,
+): { shown: T[]; changed: number } {
   const byId = new Map(rows.map((row) => [idOf(row), row]));
   const shown = order.flatMap((id) => byId.get(id) ?? []);
   const known = new Set(order);

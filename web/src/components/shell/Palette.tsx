@@ -71,8 +71,15 @@ export function Palette() {
 
 /** Monitors whose name, group or target has the text in it. */
 function useFound(text: string): Entry[] {
-  const found = api.useQuery("get", "/api/v1/monitors", { params: { query: { q: text, limit: 8 } } }, { enabled: text !== "" });
-  return text === "" ? [] : (found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` }));
+  const found = api.useQuery(
+    "get",
+    "/api/v1/monitors",
+    { params: { query: { q: text, limit: 8 } } },
+    { enabled: text !== "" },
+  );
+  return text === ""
+    ? []
+    : (found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` }));
 }
 
 function Finder({ close }: { close: () => void }) {

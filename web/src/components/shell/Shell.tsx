@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
-import { Navigate, Outlet, useLocation } from "react-router";
+import { useEffect, useRef } from "react";
+import { Navigate, Outlet, ScrollRestoration, useLocation } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { useKeys } from "../../lib/keys";
@@ -39,6 +39,7 @@ function SignedIn() {
   const client = useQueryClient();
   useEffect(() => follow("/api/v1/events", client), [client]);
   useKeys({ "?": openKeys });
+  useFocusOnArrival();
   const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
   const counts = overview.data ? countsOf(overview.data) : {};
   return (
@@ -52,12 +53,25 @@ function SignedIn() {
           <Outlet />
         </div>
       </div>
+      <ScrollRestoration />
       <BottomBar counts={counts} />
       <Palette />
       <Renew />
       {overview.data && <Announcer incidents={overview.data.incidents} />}
     </>
   );
+}
+
+/** A new page begins at its content, for the keyboard and for screen readers, unless a field has taken the focus. */
+function useFocusOnArrival() {
+  const { pathname } = useLocation();
+  const before = useRef(pathname);
+  useEffect(() => {
+    if (before.current === pathname) return;
+    before.current = pathname;
+    const main = document.getElementById("main");
+    if (main && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  }, [pathname]);
 }
 
 function countsOf(overview: Schemas["Overview"]): Counts {

@@ -92,7 +92,9 @@ function AccountMenu() {
           Single-letter keys
         </Menu.Item>
         <Menu.Divider />
-        <Menu.Item onClick={() => signOut.mutate(undefined, { onSettled: () => navigate("/sign-in") })}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => signOut.mutate(undefined, { onSettled: () => navigate("/sign-in") })}>
+          Sign out
+        </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

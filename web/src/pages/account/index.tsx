@@ -75,7 +75,7 @@ function PasswordCard({ email }: { email: string }) {
   const [refused, setRefused] = useState<string | null>(null);
   const form = useForm({
     initialValues: { current: "", new: "" },
-    validate: { new: (v) => (v.length < 12 ? "Use at least 12 characters; a sentence is fine." : null) },
+    validate: { new: (v) => (v.length < 10 ? "Use at least 10 characters; a sentence is fine." : null) },
   });
   return (
     <Card title="Password" beside="other sessions end when it changes">
@@ -91,14 +91,26 @@ function PasswordCard({ email }: { email: string }) {
                 tell("Password changed; other sessions have ended.");
                 void client.invalidateQueries();
               },
-              onError: (error) => setRefused(showRefusal(form, error, (f) => (f === "current" || f === "new" ? f : null))),
+              onError: (error) =>
+                setRefused(showRefusal(form, error, (f) => (f === "current" || f === "new" ? f : null))),
             },
           );
         })}
       >
         <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
-        <PasswordInput label="Present password" autoComplete="current-password" required {...form.getInputProps("current")} />
-        <PasswordInput label="New password" description="At least 12 characters." autoComplete="new-password" required {...form.getInputProps("new")} />
+        <PasswordInput
+          label="Present password"
+          autoComplete="current-password"
+          required
+          {...form.getInputProps("current")}
+        />
+        <PasswordInput
+          label="New password"
+          description="At least 10 characters."
+          autoComplete="new-password"
+          required
+          {...form.getInputProps("new")}
+        />
         {refused && <Refusal>{refused}</Refusal>}
         <div className="actions">
           <Button type="submit" busy={change.isPending}>
@@ -136,7 +148,9 @@ function Sessions() {
               <tr key={session.id}>
                 <td className="second break">{session.user_agent || "unknown"}</td>
                 <td title={utc(session.created_at)}>{when(session.created_at, now)}</td>
-                <td title={utc(session.last_seen_at)}>{session.current ? "this one" : ago(session.last_seen_at, now)}</td>
+                <td title={utc(session.last_seen_at)}>
+                  {session.current ? "this one" : ago(session.last_seen_at, now)}
+                </td>
                 <td className="num end">
                   {!session.current && (
                     <Button

@@ -37,7 +37,15 @@ function headersOf(text: string): Record<string, string> | null {
 }
 
 /** Adds a channel of a kind, or changes one. `done` gets the signing key when one was made. */
-export function ChannelForm({ kind, channel, done }: { kind: Kind; channel?: Channel; done: (saved: { channel: Channel; secret: string | null }) => void }) {
+export function ChannelForm({
+  kind,
+  channel,
+  done,
+}: {
+  kind: Kind;
+  channel?: Channel;
+  done: (saved: { channel: Channel; secret: string | null }) => void;
+}) {
   const create = api.useMutation("post", "/api/v1/channels");
   const change = api.useMutation("patch", "/api/v1/channels/{id}");
   const [refused, setRefused] = useState<string | null>(null);
@@ -58,10 +66,14 @@ export function ChannelForm({ kind, channel, done }: { kind: Kind; channel?: Cha
   const submit = form.onSubmit((v) => {
     setRefused(null);
     const headers = headersOf(v.headers);
-    if (kind === "webhook" && headers === null) return form.setFieldError("headers", "Write each as name: value, one a line.");
+    if (kind === "webhook" && headers === null)
+      return form.setFieldError("headers", "Write each as name: value, one a line.");
     const body = {
       name: v.name,
-      config: (kind === "email" ? { to: v.to } : { url: v.url.trim(), ...(headers && Object.keys(headers).length > 0 ? { headers } : {}) }),
+      config:
+        kind === "email"
+          ? { to: v.to }
+          : { url: v.url.trim(), ...(headers && Object.keys(headers).length > 0 ? { headers } : {}) },
       default: v.default,
       min_severity: v.min_severity as Schemas["Severity"],
       ...(v.secret === "" ? {} : { secret: v.secret }),
@@ -69,16 +81,33 @@ export function ChannelForm({ kind, channel, done }: { kind: Kind; channel?: Cha
     const onError = (error: unknown) =>
       setRefused(
         showRefusal(form, error, (field) => {
-          const f = field.replace(/^config\./, "").replace(/\[.*$/, "").replace(/\..*$/, "");
+          const f = field
+            .replace(/^config\./, "")
+            .replace(/\[.*$/, "")
+            .replace(/\..*$/, "");
           return f in v ? f : null;
         }),
       );
-    if (channel) change.mutate({ params: { path: { id: channel.id } }, body }, { onSuccess: (saved) => done({ channel: saved, secret: null }), onError });
-    else create.mutate({ body: { ...body, kind, enabled: true } }, { onSuccess: (saved) => done({ channel: saved, secret: saved.secret ?? null }), onError });
+    if (channel)
+      change.mutate(
+        { params: { path: { id: channel.id } }, body },
+        { onSuccess: (saved) => done({ channel: saved, secret: null }), onError },
+      );
+    else
+      create.mutate(
+        { body: { ...body, kind, enabled: true } },
+        { onSuccess: (saved) => done({ channel: saved, secret: saved.secret ?? null }), onError },
+      );
   });
   return (
     <form className="form" onSubmit={submit} noValidate>
-      <TextInput label="Name" placeholder={kind === "email" ? "mail ops" : "ops bus"} required data-autofocus {...form.getInputProps("name")} />
+      <TextInput
+        label="Name"
+        placeholder={kind === "email" ? "mail ops" : "ops bus"}
+        required
+        data-autofocus
+        {...form.getInputProps("name")}
+      />
       {kind === "email" ? (
         <TagsInput
           label="To"
@@ -91,18 +120,35 @@ export function ChannelForm({ kind, channel, done }: { kind: Kind; channel?: Cha
         />
       ) : (
         <>
-          <TextInput label="Address" description="Gets a signed POST (Standard Webhooks) for every change." placeholder="https://ops.example/hooks/quorate" required {...form.getInputProps("url")} />
-          <Textarea label="Headers" description="name: value, one a line" autosize minRows={1} {...form.getInputProps("headers")} />
+          <TextInput
+            label="Address"
+            description="Gets a signed POST (Standard Webhooks) for every change."
+            placeholder="https://ops.example/hooks/quorate"
+            required
+            {...form.getInputProps("url")}
+          />
+          <Textarea
+            label="Headers"
+            description="name: value, one a line"
+            autosize
+            minRows={1}
+            {...form.getInputProps("headers")}
+          />
           <PasswordInput
             label={channel ? "New signing key" : "Signing key"}
-            description={channel ? "Left empty, the stored one stays." : "whsec_…; left empty, one is made and shown once."}
+            description={
+              channel ? "Left empty, the stored one stays." : "whsec_…; left empty, one is made and shown once."
+            }
             autoComplete="off"
             {...form.getInputProps("secret")}
           />
         </>
       )}
       <Select label="Hears" data={severities} {...form.getInputProps("min_severity")} />
-      <Switch label="Default: hears every monitor that names no channel of its own" {...form.getInputProps("default", { type: "checkbox" })} />
+      <Switch
+        label="Default: hears every monitor that names no channel of its own"
+        {...form.getInputProps("default", { type: "checkbox" })}
+      />
       {refused && <Refusal>{refused}</Refusal>}
       <div className="actions">
         <Button primary type="submit" busy={create.isPending || change.isPending}>

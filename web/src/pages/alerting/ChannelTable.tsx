@@ -10,7 +10,15 @@ type Channel = Schemas["Channel"];
 export type Tested = Schemas["TestResult"] | "busy";
 
 /** Channels with what they hear and what the other side said last. */
-export function ChannelTable({ channels, tested, actions }: { channels: readonly Channel[]; tested: Record<string, Tested>; actions: (channel: Channel) => ReactNode }) {
+export function ChannelTable({
+  channels,
+  tested,
+  actions,
+}: {
+  channels: readonly Channel[];
+  tested: Record<string, Tested>;
+  actions: (channel: Channel) => ReactNode;
+}) {
   return (
     <table className="grid folds">
       <caption className="hidden-visually">Channels</caption>
@@ -38,7 +46,8 @@ export function ChannelTable({ channels, tested, actions }: { channels: readonly
 function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | undefined; actions: ReactNode }) {
   const config = channel.config as { to?: string[]; url?: string };
   const hears = severities.find((s) => s.value === channel.min_severity)?.label ?? channel.min_severity;
-  const refused = tested !== undefined && tested !== "busy" ? !tested.delivered : channel.last_delivery?.outcome === "failed";
+  const refused =
+    tested !== undefined && tested !== "busy" ? !tested.delivered : channel.last_delivery?.outcome === "failed";
   return (
     <tr className={refused ? "edged edge-down" : undefined}>
       <th scope="row">
@@ -53,7 +62,9 @@ function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | 
         <Last channel={channel} tested={tested} />
       </td>
       <td className="second break soft">
-        {tested !== undefined && tested !== "busy" ? `${tested.answer} in ${millis(tested.took_ms)}` : (channel.disabled_reason ?? channel.last_delivery?.answer ?? "")}
+        {tested !== undefined && tested !== "busy"
+          ? `${tested.answer} in ${millis(tested.took_ms)}`
+          : (channel.disabled_reason ?? channel.last_delivery?.answer ?? "")}
       </td>
       <td className="num end">{actions}</td>
     </tr>
@@ -63,8 +74,12 @@ function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | 
 function Last({ channel, tested }: { channel: Channel; tested: Tested | undefined }) {
   const now = useNow();
   if (tested === "busy") return <StateWord state="pending" word="Sending" />;
-  if (tested) return <StateWord state={tested.delivered ? "up" : "down"} word={tested.delivered ? "Test accepted" : "Test refused"} />;
-  if (!channel.enabled) return <StateWord state="paused" word={channel.disabled_reason ? "Switched itself off" : "Switched off"} />;
+  if (tested)
+    return (
+      <StateWord state={tested.delivered ? "up" : "down"} word={tested.delivered ? "Test accepted" : "Test refused"} />
+    );
+  if (!channel.enabled)
+    return <StateWord state="paused" word={channel.disabled_reason ? "Switched itself off" : "Switched off"} />;
   const last = channel.last_delivery;
   if (!last) return <StateWord state="pending" word="Never tried" />;
   const state = last.outcome === "delivered" ? "up" : last.outcome === "failed" ? "down" : "pending";

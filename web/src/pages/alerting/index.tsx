@@ -43,7 +43,10 @@ export function AlertingPage() {
   const editor = role("editor");
   const toEdit = items.find((c) => c.id === editing);
   const kind = kinds.find((k) => k.kind === adding);
-  const refresh = () => client.invalidateQueries({ predicate: (q) => ["/api/v1/channels", "/api/v1/health"].includes(String(q.queryKey[1])) });
+  const refresh = () =>
+    client.invalidateQueries({
+      predicate: (q) => ["/api/v1/channels", "/api/v1/health"].includes(String(q.queryKey[1])),
+    });
   const send = (channel: Channel) => {
     setTested((before) => ({ ...before, [channel.id]: "busy" }));
     test.mutate(
@@ -63,7 +66,10 @@ export function AlertingPage() {
       <div className="headline">
         <div>
           <h1>{channels.data ? alertingSentence(items) : "Alerting"}</h1>
-          <p className="lead">A channel that is a default hears every monitor that names none itself. Send a test: a channel that never delivered is a guess.</p>
+          <p className="lead">
+            A channel that is a default hears every monitor that names none itself. Send a test: a channel that never
+            delivered is a guess.
+          </p>
         </div>
         {editor && (
           <div className="actions">
@@ -79,7 +85,8 @@ export function AlertingPage() {
         <section className="card edged edge-slow note">
           <StateMark state="slow" />
           <p>
-            <b>No mail server is set,</b> so mail channels cannot send. {role("admin") ? <Link to="/settings">Set one</Link> : "An administrator can set one."}
+            <b>No mail server is set,</b> so mail channels cannot send.{" "}
+            {role("admin") ? <Link to="/settings">Set one</Link> : "An administrator can set one."}
           </p>
         </section>
       )}
@@ -87,7 +94,10 @@ export function AlertingPage() {
         {channels.isPending && <Loading rows={3} />}
         {channels.isError && <Failed error={channels.error} retry={() => void channels.refetch()} />}
         {channels.data && items.length === 0 && (
-          <Empty>Nobody is told anything yet. {editor ? "Add a channel; a test is sent before you rely on it." : "An editor can add a channel."}</Empty>
+          <Empty>
+            Nobody is told anything yet.{" "}
+            {editor ? "Add a channel; a test is sent before you rely on it." : "An editor can add a channel."}
+          </Empty>
         )}
         {items.length > 0 && (
           <ChannelTable
@@ -111,7 +121,14 @@ export function AlertingPage() {
                         onClick={() =>
                           change.mutate(
                             { params: { path: { id: channel.id } }, body: { enabled: !channel.enabled } },
-                            { onError: tellProblem, onSettled: () => void refresh(), onSuccess: () => tell(channel.enabled ? `${channel.name} is switched off.` : `${channel.name} hears again.`) },
+                            {
+                              onError: tellProblem,
+                              onSettled: () => void refresh(),
+                              onSuccess: () =>
+                                tell(
+                                  channel.enabled ? `${channel.name} is switched off.` : `${channel.name} hears again.`,
+                                ),
+                            },
                           )
                         }
                       >
@@ -127,7 +144,12 @@ export function AlertingPage() {
           />
         )}
       </Card>
-      <Modal opened={kind !== undefined && editor} onClose={() => setAdding("")} title={`Add ${kind?.word.toLowerCase() ?? ""}`} size={520}>
+      <Modal
+        opened={kind !== undefined && editor}
+        onClose={() => setAdding("")}
+        title={`Add ${kind?.word.toLowerCase() ?? ""}`}
+        size={520}
+      >
         {kind && (
           <ChannelForm
             kind={kind.kind}
@@ -139,7 +161,12 @@ export function AlertingPage() {
           />
         )}
       </Modal>
-      <Modal opened={toEdit !== undefined && editor} onClose={() => setEditing("")} title={`Change ${toEdit?.name ?? ""}`} size={520}>
+      <Modal
+        opened={toEdit !== undefined && editor}
+        onClose={() => setEditing("")}
+        title={`Change ${toEdit?.name ?? ""}`}
+        size={520}
+      >
         {toEdit && (
           <ChannelForm
             kind={toEdit.kind}
@@ -151,10 +178,16 @@ export function AlertingPage() {
           />
         )}
       </Modal>
-      <Modal opened={made !== null} onClose={() => setMade(null)} title={`Signing key of ${made?.name ?? ""}`} size={560}>
+      <Modal
+        opened={made !== null}
+        onClose={() => setMade(null)}
+        title={`Signing key of ${made?.name ?? ""}`}
+        size={560}
+      >
         <div className="stack">
           <p>
-            Give it to the receiver, which checks the header <code>webhook-signature</code> with it. It is not shown again.
+            Give it to the receiver, which checks the header <code>webhook-signature</code> with it. It is not shown
+            again.
           </p>
           {made && <Copy text={made.secret} />}
         </div>

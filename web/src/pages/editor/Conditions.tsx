@@ -24,7 +24,12 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
                 error={form.errors[`${at}.on`]}
                 onChange={(on) => {
                   if (!on) return;
-                  form.setFieldValue(at, { ...line, on, op: opsOf(on).includes(line.op) ? line.op : (opsOf(on)[0] ?? "eq"), arg: argOf(on) ? line.arg : "" });
+                  form.setFieldValue(at, {
+                    ...line,
+                    on,
+                    op: opsOf(on).includes(line.op) ? line.op : (opsOf(on)[0] ?? "eq"),
+                    arg: argOf(on) ? line.arg : "",
+                  });
                   form.clearFieldError(`${at}.value`);
                 }}
               />
@@ -44,14 +49,22 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
                 <TextInput
                   aria-label={`Value ${n}`}
                   placeholder={hint(line.on, line.op)}
-                  rightSection={kindOf(line.on) === "number" ? <span className="muted small">{subjects.find((s) => s.on === line.on)?.unit}</span> : undefined}
+                  rightSection={
+                    kindOf(line.on) === "number" ? (
+                      <span className="muted small">{subjects.find((s) => s.on === line.on)?.unit}</span>
+                    ) : undefined
+                  }
                   rightSectionWidth={44}
                   {...form.getInputProps(`${at}.value`)}
                 />
               ) : (
                 <span />
               )}
-              <Button compact aria-label={`Remove condition ${i + 1}`} onClick={() => form.removeListItem("assertions", i)}>
+              <Button
+                compact
+                aria-label={`Remove condition ${i + 1}`}
+                onClick={() => form.removeListItem("assertions", i)}
+              >
                 ×
               </Button>
             </div>
@@ -59,7 +72,18 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
         })}
         {remark}
         <div>
-          <button type="button" className="link" onClick={() => form.insertListItem("assertions", lines.some((l) => l.on === "status") ? { on: "body", arg: "", op: "contains", value: "" } : { on: "status", arg: "", op: "in", value: "2xx" })}>
+          <button
+            type="button"
+            className="link"
+            onClick={() =>
+              form.insertListItem(
+                "assertions",
+                lines.some((l) => l.on === "status")
+                  ? { on: "body", arg: "", op: "contains", value: "" }
+                  : { on: "status", arg: "", op: "in", value: "2xx" },
+              )
+            }
+          >
             Add a condition
           </button>
         </div>

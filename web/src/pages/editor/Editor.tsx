@@ -21,7 +21,17 @@ import { ConnectionFields, RequestFields } from "./RequestFields";
 import { Several } from "./Several";
 import { latencyRemark, TryCard, useProbe } from "./TryCard";
 import { useValidation } from "./useLive";
-import { addressesOf, bodyOf, checkOf, completeUrl, fieldOf, locationsOf, nameFor, policyOf, type Values } from "./values";
+import {
+  addressesOf,
+  bodyOf,
+  checkOf,
+  completeUrl,
+  fieldOf,
+  locationsOf,
+  nameFor,
+  policyOf,
+  type Values,
+} from "./values";
 import { ToldFields, WhereFields } from "./WhereFields";
 
 interface Props {
@@ -55,14 +65,17 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
   const channels = api.useQuery("get", "/api/v1/channels");
   const { validation, loose } = useValidation(form, monitor?.id, touched);
   const attempt = useTry(v, monitor?.id);
-  const remark = latencyRemark(attempt.batch);
+  const remark = v.assertions.some((a) => a.on === "latency_ms") ? latencyRemark(attempt.batch) : null;
 
   const latest = useRef(v);
   useEffect(() => {
     // A field counts as touched once it differs from where it began.
-    const changed = (Object.keys(v) as (keyof Values)[]).filter((key) => JSON.stringify(v[key]) !== JSON.stringify(latest.current[key]));
+    const changed = (Object.keys(v) as (keyof Values)[]).filter(
+      (key) => JSON.stringify(v[key]) !== JSON.stringify(latest.current[key]),
+    );
     latest.current = v;
-    if (changed.length > 0) setTouched((before) => (changed.every((key) => before.has(key)) ? before : new Set([...before, ...changed])));
+    if (changed.length > 0)
+      setTouched((before) => (changed.every((key) => before.has(key)) ? before : new Set([...before, ...changed])));
     if (!monitor && changed.length > 0) keepDraft(v);
   }, [v, monitor]);
   const first = useRef(tryAtOnce === true);
@@ -77,12 +90,19 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
       const body = bodyOf(values);
       if (!monitor) return (await http.POST("/api/v1/monitors", { body })).data;
       const header = force ? {} : { "if-match": `"${monitor.revision}"` };
-      return (await http.PATCH("/api/v1/monitors/{id}", { params: { path: { id: monitor.id }, header }, body: body as Schemas["ChangeMonitor"] })).data;
+      return (
+        await http.PATCH("/api/v1/monitors/{id}", {
+          params: { path: { id: monitor.id }, header },
+          body: body as Schemas["ChangeMonitor"],
+        })
+      ).data;
     },
     onSuccess: (saved, { copy }) => {
       dropDraft();
       void client.invalidateQueries();
-      tell(monitor ? "Saved; every location probes it now." : `${saved?.name ?? "The monitor"} is watched from now on.`);
+      tell(
+        monitor ? "Saved; every location probes it now." : `${saved?.name ?? "The monitor"} is watched from now on.`,
+      );
       if (copy && saved) navigate(`/monitors/new?copy=${saved.id}`);
       else navigate(`/monitors/${saved?.id ?? ""}`);
     },
@@ -135,7 +155,12 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           />
           <div className="fields">
             <TextInput label="Name" placeholder={nameFor(v.url)} {...form.getInputProps("name")} />
-            <Autocomplete label="Group" data={overview.data?.groups ?? []} comboboxProps={{ transitionProps: { duration: 0 } }} {...form.getInputProps("group")} />
+            <Autocomplete
+              label="Group"
+              data={overview.data?.groups ?? []}
+              comboboxProps={{ transitionProps: { duration: 0 } }}
+              {...form.getInputProps("group")}
+            />
           </div>
           <Conditions
             form={form}
@@ -159,10 +184,27 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           />
           <div className="fields">
             <NumberInput label="Every" suffix=" s" min={10} max={86_400} {...form.getInputProps("interval_s")} />
-            <NumberInput label="Give up after" suffix=" s" min={0.1} max={60} decimalScale={3} {...form.getInputProps("timeout_s")} />
-            <NumberInput label="Slow above" suffix=" ms" placeholder="not looked at" min={1} {...form.getInputProps("slow_ms")} />
+            <NumberInput
+              label="Give up after"
+              suffix=" s"
+              min={0.1}
+              max={60}
+              decimalScale={3}
+              {...form.getInputProps("timeout_s")}
+            />
+            <NumberInput
+              label="Slow above"
+              suffix=" ms"
+              placeholder="not looked at"
+              min={1}
+              {...form.getInputProps("slow_ms")}
+            />
           </div>
-          <WhereFields form={form} locations={overview.data?.locations ?? []} looksFrom={validation?.looks_from ?? []} />
+          <WhereFields
+            form={form}
+            locations={overview.data?.locations ?? []}
+            looksFrom={validation?.looks_from ?? []}
+          />
           <PolicyFields form={form} inForce={validation?.policy_in_force ?? null} />
           <ToldFields form={form} channels={channels.data?.items ?? []} />
           <RequestFields form={form} />
@@ -170,8 +212,18 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           <details>
             <summary>Labels and runbook</summary>
             <div className="form">
-              <Textarea label="Labels" description="name=value, one a line" autosize minRows={1} {...form.getInputProps("labels")} />
-              <TextInput label="Runbook" placeholder="https://wiki.example/checkout" {...form.getInputProps("runbook_url")} />
+              <Textarea
+                label="Labels"
+                description="name=value, one a line"
+                autosize
+                minRows={1}
+                {...form.getInputProps("labels")}
+              />
+              <TextInput
+                label="Runbook"
+                placeholder="https://wiki.example/checkout"
+                {...form.getInputProps("runbook_url")}
+              />
             </div>
           </details>
           {loose.map((text) => (
@@ -230,7 +282,10 @@ function useTry(v: Values, id: string | undefined) {
   const mutate = start.mutate;
   const run = useRef(() => {
     const now = values.current;
-    mutate({ params: { query: { wait_s: 0 } }, body: { check: checkOf(now), timeout_s: now.timeout_s || undefined, locations: locationsOf(now), monitor: id } });
+    mutate({
+      params: { query: { wait_s: 0 } },
+      body: { check: checkOf(now), timeout_s: now.timeout_s || undefined, locations: locationsOf(now), monitor: id },
+    });
   });
   return { batch, busy: start.isPending, error: start.error, run: run.current };
 }

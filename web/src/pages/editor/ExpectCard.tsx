@@ -16,7 +16,14 @@ interface Row {
 }
 
 /** What the policy costs and gives, worked out by the server for the form as it stands. */
-export function ExpectCard(props: { interval_s: number; timeout_s: number; slow_ms: number | null; locations: Schemas["Locations"]; policy: Policy; first: string | null }) {
+export function ExpectCard(props: {
+  interval_s: number;
+  timeout_s: number;
+  slow_ms: number | null;
+  locations: Schemas["Locations"];
+  policy: Policy;
+  first: string | null;
+}) {
   const asked = useSettled(props);
   const preset = asked.policy.preset ?? "balanced";
   const changed = Object.keys(asked.policy).some((key) => key !== "preset");
@@ -28,15 +35,33 @@ export function ExpectCard(props: { interval_s: number; timeout_s: number; slow_
     chosen: !changed && preset === name,
   });
   const rows: Row[] = [
-    ...(changed ? [{ key: "mine", word: `${preset[0]?.toUpperCase()}${preset.slice(1)}, changed`, policy: asked.policy, locations: asked.locations, chosen: true }] : []),
+    ...(changed
+      ? [
+          {
+            key: "mine",
+            word: `${preset[0]?.toUpperCase()}${preset.slice(1)}, changed`,
+            policy: asked.policy,
+            locations: asked.locations,
+            chosen: true,
+          },
+        ]
+      : []),
     plain("quick", "Quick"),
     plain("balanced", "Balanced"),
     plain("careful", "Careful"),
-    ...(asked.first ? [{ key: "one", word: "One location, for comparison", policy: {}, locations: [asked.first], chosen: false }] : []),
+    ...(asked.first
+      ? [{ key: "one", word: "One location, for comparison", policy: {}, locations: [asked.first], chosen: false }]
+      : []),
   ];
   const answers = useQueries({
     queries: rows.map((row) => {
-      const body = { interval_s: asked.interval_s, timeout_s: asked.timeout_s, slow_ms: asked.slow_ms, locations: row.locations, policy: row.policy };
+      const body = {
+        interval_s: asked.interval_s,
+        timeout_s: asked.timeout_s,
+        slow_ms: asked.slow_ms,
+        locations: row.locations,
+        policy: row.policy,
+      };
       return {
         queryKey: ["odds", body],
         staleTime: 60_000,
@@ -52,7 +77,11 @@ export function ExpectCard(props: { interval_s: number; timeout_s: number; slow_
   return (
     <Card
       title="What to expect"
-      beside={n === undefined ? "" : `worst cases for ${plural(n, "location")}, every ${span(asked.interval_s)}, giving up after ${span(asked.timeout_s)}; changes as you type`}
+      beside={
+        n === undefined
+          ? ""
+          : `worst cases for ${plural(n, "location")}, every ${span(asked.interval_s)}, giving up after ${span(asked.timeout_s)}; changes as you type`
+      }
       footer={terms.length > 0 && <Assumptions terms={terms} notes={mine?.data?.notes ?? []} />}
     >
       {mine?.isError ? (
@@ -92,12 +121,18 @@ export function ExpectCard(props: { interval_s: number; timeout_s: number; slow_
               {rows.map((row, i) => {
                 const data = answers[i]?.data;
                 return (
-                  <tr key={row.key} className={row.chosen ? "chosen strong" : undefined} aria-current={row.chosen || undefined}>
+                  <tr
+                    key={row.key}
+                    className={row.chosen ? "chosen strong" : undefined}
+                    aria-current={row.chosen || undefined}
+                  >
                     <th scope="row" className={row.chosen ? "" : "small-weight"}>
                       {row.word}
                     </th>
                     <td className="num">{duration(data?.detection_worst_s)}</td>
-                    <td className="num">{data && data.shortest_outage_s > 0 ? duration(data.shortest_outage_s) : NONE}</td>
+                    <td className="num">
+                      {data && data.shortest_outage_s > 0 ? duration(data.shortest_outage_s) : NONE}
+                    </td>
                     <td className="num">{duration(data?.recovery_worst_s)}</td>
                     <td className="num">{odds(data?.false_alerts_per_month)}</td>
                   </tr>

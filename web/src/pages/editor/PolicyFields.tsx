@@ -40,7 +40,13 @@ export function PolicyFields({ form, inForce }: { form: EditorForm; inForce: InF
         <div className="choices">
           {presets.map((preset) => (
             <label key={preset.value} className="choice">
-              <input type="radio" name="preset" value={preset.value} checked={v.preset === preset.value} onChange={() => form.setFieldValue("preset", preset.value)} />
+              <input
+                type="radio"
+                name="preset"
+                value={preset.value}
+                checked={v.preset === preset.value}
+                onChange={() => form.setFieldValue("preset", preset.value)}
+              />
               <b>
                 {preset.word}
                 {v.preset === preset.value && changed ? ", changed" : ""}
@@ -68,8 +74,19 @@ export function PolicyFields({ form, inForce }: { form: EditorForm; inForce: InF
               ]}
               {...form.getInputProps("quorum")}
             />
-            {v.quorum === "at_least" && <NumberInput label="At least" description="locations" min={1} {...form.getInputProps("k")} />}
-            {v.quorum === "percent" && <NumberInput label="At least" description="of those that count" suffix=" %" min={1} max={100} {...form.getInputProps("percent")} />}
+            {v.quorum === "at_least" && (
+              <NumberInput label="At least" description="locations" min={1} {...form.getInputProps("k")} />
+            )}
+            {v.quorum === "percent" && (
+              <NumberInput
+                label="At least"
+                description="of those that count"
+                suffix=" %"
+                min={1}
+                max={100}
+                {...form.getInputProps("percent")}
+              />
+            )}
             {overrides.map((name) => (
               <NumberInput
                 key={name}

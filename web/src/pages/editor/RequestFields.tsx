@@ -29,17 +29,30 @@ export function RequestFields({ form }: { form: EditorForm }) {
             <PasswordInput label="Password" autoComplete="new-password" {...form.getInputProps("password")} />
           </div>
         )}
-        {v.auth === "bearer" && <PasswordInput label="Token" autoComplete="new-password" {...form.getInputProps("token")} />}
+        {v.auth === "bearer" && (
+          <PasswordInput label="Token" autoComplete="new-password" {...form.getInputProps("token")} />
+        )}
         {v.auth !== "none" && (
-          <p className="muted small">Stored encrypted, sent only to the agents that probe, never shown again. {"${secret:NAME}"} uses a stored secret.</p>
+          <p className="muted small">
+            Stored encrypted, sent only to the agents that probe, never shown again. {"${secret:NAME}"} uses a stored
+            secret.
+          </p>
         )}
         <fieldset>
           <legend>Headers</legend>
           <div className="stack">
             {v.headers.map((_, i) => (
               <div className="line" key={i}>
-                <TextInput aria-label={`Name of header ${i + 1}`} placeholder="x-name" {...form.getInputProps(`headers.${i}.name`)} />
-                <TextInput aria-label={`Value of header ${i + 1}`} placeholder="value" {...form.getInputProps(`headers.${i}.value`)} />
+                <TextInput
+                  aria-label={`Name of header ${i + 1}`}
+                  placeholder="x-name"
+                  {...form.getInputProps(`headers.${i}.name`)}
+                />
+                <TextInput
+                  aria-label={`Value of header ${i + 1}`}
+                  placeholder="value"
+                  {...form.getInputProps(`headers.${i}.value`)}
+                />
                 <Button compact aria-label={`Remove header ${i + 1}`} onClick={() => form.removeListItem("headers", i)}>
                   ×
                 </Button>
@@ -47,13 +60,19 @@ export function RequestFields({ form }: { form: EditorForm }) {
             ))}
             {form.errors.headers && <p className="refusal">{form.errors.headers}</p>}
             <div>
-              <button type="button" className="link" onClick={() => form.insertListItem("headers", { name: "", value: "" })}>
+              <button
+                type="button"
+                className="link"
+                onClick={() => form.insertListItem("headers", { name: "", value: "" })}
+              >
                 Add a header
               </button>
             </div>
           </div>
         </fieldset>
-        {v.method !== "GET" && v.method !== "HEAD" && <Textarea label="Body" autosize minRows={2} maxRows={12} {...form.getInputProps("body")} />}
+        {v.method !== "GET" && v.method !== "HEAD" && (
+          <Textarea label="Body" autosize minRows={2} maxRows={12} {...form.getInputProps("body")} />
+        )}
       </div>
     </details>
   );
@@ -70,10 +89,27 @@ export function ConnectionFields({ form }: { form: EditorForm }) {
           <Switch label="Follow redirects" {...form.getInputProps("follow", { type: "checkbox" })} />
           <Switch label="Verify the certificate" {...form.getInputProps("verify", { type: "checkbox" })} />
         </div>
-        {!v.verify && <p className="soft small">Without verifying, anybody between agent and server can answer. The certificate is still reported.</p>}
+        {!v.verify && (
+          <p className="soft small">
+            Without verifying, anybody between agent and server can answer. The certificate is still reported.
+          </p>
+        )}
         <div className="fields">
-          {v.follow && <NumberInput label="At most" suffix=" redirects" placeholder="5 redirects" min={0} {...form.getInputProps("max_redirects")} />}
-          <NumberInput label="Certificate days left, at least" suffix=" days" placeholder="not looked at" {...form.getInputProps("min_days_left")} />
+          {v.follow && (
+            <NumberInput
+              label="At most"
+              suffix=" redirects"
+              placeholder="5 redirects"
+              min={0}
+              {...form.getInputProps("max_redirects")}
+            />
+          )}
+          <NumberInput
+            label="Certificate days left, at least"
+            suffix=" days"
+            placeholder="not looked at"
+            {...form.getInputProps("min_days_left")}
+          />
           <TextInput label="Server name (SNI)" placeholder="as in the address" {...form.getInputProps("server_name")} />
           <Select
             label="HTTP version"
@@ -93,7 +129,13 @@ export function ConnectionFields({ form }: { form: EditorForm }) {
             ]}
             {...form.getInputProps("ip_family")}
           />
-          <NumberInput label="Body read, at most" suffix=" KiB" placeholder="1024 KiB" min={1} {...form.getInputProps("max_body_kib")} />
+          <NumberInput
+            label="Body read, at most"
+            suffix=" KiB"
+            placeholder="1024 KiB"
+            min={1}
+            {...form.getInputProps("max_body_kib")}
+          />
         </div>
         <TextInput label="Proxy" placeholder="http://proxy.example:3128" {...form.getInputProps("proxy")} />
       </div>

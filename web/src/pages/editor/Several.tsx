@@ -11,7 +11,15 @@ import { bodyOf, completeUrl, nameFor, type Values } from "./values";
 type Outcome = { ok: true; monitor: Schemas["Monitor"] } | { ok: false; message: string };
 
 /** Several addresses pasted at once: one row each, with the settings of the form; errors stay at their row. */
-export function Several({ addresses, values, close }: { addresses: readonly string[]; values: Values; close: () => void }) {
+export function Several({
+  addresses,
+  values,
+  close,
+}: {
+  addresses: readonly string[];
+  values: Values;
+  close: () => void;
+}) {
   const [names, setNames] = useState(() => addresses.map(nameFor));
   const [outcomes, setOutcomes] = useState<Record<number, Outcome>>({});
   const [busy, setBusy] = useState(false);
@@ -22,7 +30,9 @@ export function Several({ addresses, values, close }: { addresses: readonly stri
       if (outcomes[i]?.ok) continue;
       let outcome: Outcome;
       try {
-        const answer = await http.POST("/api/v1/monitors", { body: bodyOf({ ...values, url: completeUrl(url), name: names[i] ?? "" }) });
+        const answer = await http.POST("/api/v1/monitors", {
+          body: bodyOf({ ...values, url: completeUrl(url), name: names[i] ?? "" }),
+        });
         if (!answer.data) throw new Error("The answer was empty.");
         outcome = { ok: true, monitor: answer.data };
       } catch (error) {
@@ -76,7 +86,13 @@ export function Several({ addresses, values, close }: { addresses: readonly stri
                   />
                 </td>
                 <td>
-                  {outcome?.ok ? <Link to={`/monitors/${outcome.monitor.id}`}>added</Link> : outcome ? <StateWord state="down" word={outcome.message} /> : ""}
+                  {outcome?.ok ? (
+                    <Link to={`/monitors/${outcome.monitor.id}`}>added</Link>
+                  ) : outcome ? (
+                    <StateWord state="down" word={outcome.message} />
+                  ) : (
+                    ""
+                  )}
                 </td>
               </tr>
             );

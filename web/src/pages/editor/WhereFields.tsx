@@ -4,11 +4,20 @@ import { plural } from "../../lib/format";
 import type { EditorForm } from "./form";
 
 /** Which locations look. */
-export function WhereFields({ form, locations, looksFrom }: { form: EditorForm; locations: readonly Schemas["Location"][]; looksFrom: readonly Schemas["LocationRef"][] }) {
+export function WhereFields({
+  form,
+  locations,
+  looksFrom,
+}: {
+  form: EditorForm;
+  locations: readonly Schemas["Location"][];
+  looksFrom: readonly Schemas["LocationRef"][];
+}) {
   const v = form.values;
   const toggle = (name: string) =>
     form.setFieldValue("listed", v.listed.includes(name) ? v.listed.filter((n) => n !== name) : [...v.listed, name]);
-  const chosen = looksFrom.length > 0 ? looksFrom : locations.filter((l) => v.from === "all" || v.listed.includes(l.name));
+  const chosen =
+    looksFrom.length > 0 ? looksFrom : locations.filter((l) => v.from === "all" || v.listed.includes(l.name));
   const regions = new Set(chosen.map((l) => l.region)).size;
   const networks = new Set(chosen.map((l) => l.domain)).size;
   return (
@@ -30,7 +39,11 @@ export function WhereFields({ form, locations, looksFrom }: { form: EditorForm; 
               aria-pressed={v.from === value}
               onClick={() => {
                 form.setFieldValue("from", value);
-                if (value === "listed" && v.listed.length === 0) form.setFieldValue("listed", locations.map((l) => l.name));
+                if (value === "listed" && v.listed.length === 0)
+                  form.setFieldValue(
+                    "listed",
+                    locations.map((l) => l.name),
+                  );
               }}
             >
               {word}
@@ -40,14 +53,26 @@ export function WhereFields({ form, locations, looksFrom }: { form: EditorForm; 
         {v.from === "listed" && (
           <div className="row" role="group" aria-label="Locations that look">
             {locations.map((l) => (
-              <button key={l.id} type="button" className="chip" aria-pressed={v.listed.includes(l.name)} onClick={() => toggle(l.name)}>
+              <button
+                key={l.id}
+                type="button"
+                className="chip"
+                aria-pressed={v.listed.includes(l.name)}
+                onClick={() => toggle(l.name)}
+              >
                 {l.name}
               </button>
             ))}
           </div>
         )}
         {v.from === "labelled" && (
-          <Textarea aria-label="Labels that a location must have" placeholder="continent=eu" autosize minRows={1} {...form.getInputProps("location_labels")} />
+          <Textarea
+            aria-label="Labels that a location must have"
+            placeholder="continent=eu"
+            autosize
+            minRows={1}
+            {...form.getInputProps("location_labels")}
+          />
         )}
         {form.errors.listed && <p className="refusal">{form.errors.listed}</p>}
         <p className="muted small">
@@ -69,10 +94,20 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
       <legend>Told</legend>
       <div className="stack">
         <div className="row">
-          <button type="button" className="button compact" aria-pressed={v.told === "default"} onClick={() => form.setFieldValue("told", "default")}>
+          <button
+            type="button"
+            className="button compact"
+            aria-pressed={v.told === "default"}
+            onClick={() => form.setFieldValue("told", "default")}
+          >
             Default channels
           </button>
-          <button type="button" className="button compact" aria-pressed={v.told === "listed"} onClick={() => form.setFieldValue("told", "listed")}>
+          <button
+            type="button"
+            className="button compact"
+            aria-pressed={v.told === "listed"}
+            onClick={() => form.setFieldValue("told", "listed")}
+          >
             Only these
           </button>
         </div>
@@ -85,7 +120,11 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
             {...form.getInputProps("channels")}
           />
         ) : (
-          <p className="muted small">{defaults.length > 0 ? `That is ${defaults.join(", ")}.` : "There is no default channel yet, so nobody would be told."}</p>
+          <p className="muted small">
+            {defaults.length > 0
+              ? `That is ${defaults.join(", ")}.`
+              : "There is no default channel yet, so nobody would be told."}
+          </p>
         )}
       </div>
     </fieldset>

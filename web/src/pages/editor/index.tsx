@@ -11,7 +11,12 @@ export function NewMonitorPage() {
   const [params] = useSearchParams();
   const copy = params.get("copy");
   const url = params.get("url");
-  const source = api.useQuery("get", "/api/v1/monitors/{id}", { params: { path: { id: copy ?? "" } } }, { enabled: copy !== null, refetchInterval: false });
+  const source = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}",
+    { params: { path: { id: copy ?? "" } } },
+    { enabled: copy !== null, refetchInterval: false },
+  );
   const crumbs = [{ word: "Monitors", to: "/monitors" }, { word: "Add" }];
   if (copy !== null && source.isPending)
     return (
@@ -35,7 +40,12 @@ export function NewMonitorPage() {
 export function EditMonitorPage() {
   const id = useParams().id ?? "";
   const navigate = useNavigate();
-  const monitor = api.useQuery("get", "/api/v1/monitors/{id}", { params: { path: { id } } }, { refetchInterval: false, staleTime: 0 });
+  const monitor = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}",
+    { params: { path: { id } } },
+    { refetchInterval: false, staleTime: 0 },
+  );
   const name = monitor.data?.name ?? "…";
   return (
     <Page crumbs={[{ word: "Monitors", to: "/monitors" }, { word: name, to: `/monitors/${id}` }, { word: "Edit" }]}>

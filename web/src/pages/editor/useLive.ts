@@ -9,7 +9,11 @@ import { bodyOf, fieldOf } from "./values";
  * Validation by the server while one types: the same rules that decide when it is saved. Refusals are
  * put at their fields once a field was touched, so that an empty form is not red all over.
  */
-export function useValidation(form: EditorForm, id: string | undefined, touched: ReadonlySet<string>): { validation: Schemas["Validation"] | null; loose: string[] } {
+export function useValidation(
+  form: EditorForm,
+  id: string | undefined,
+  touched: ReadonlySet<string>,
+): { validation: Schemas["Validation"] | null; loose: string[] } {
   const monitor = useSettled(bodyOf(form.values), 300);
   const query = useQuery({
     queryKey: ["validate", id, monitor],

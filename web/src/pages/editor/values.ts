@@ -176,7 +176,8 @@ export function locationsOf(v: Values): Schemas["Locations"] {
 export function policyOf(v: Values): Policy {
   const policy: Policy = { preset: v.preset };
   if (v.quorum === "at_least") policy.quorum = { mode: "at_least", ...(v.k === "" ? {} : { k: v.k }) };
-  else if (v.quorum === "percent") policy.quorum = { mode: "percent", ...(v.percent === "" ? {} : { percent: v.percent }) };
+  else if (v.quorum === "percent")
+    policy.quorum = { mode: "percent", ...(v.percent === "" ? {} : { percent: v.percent }) };
   else if (v.quorum !== "majority") policy.quorum = { mode: v.quorum as "all" | "any" };
   for (const name of overrides) {
     const value = v.overrides[name];
@@ -279,11 +280,26 @@ export function fieldOf(path: string): string | null {
   }
   if (p.startsWith("headers")) return "headers";
   if (p.startsWith("auth")) return p.includes("bearer") ? "token" : p.includes("username") ? "username" : "password";
-  if (p.startsWith("tls")) return p.endsWith("server_name") ? "server_name" : p.endsWith("min_days_left") ? "min_days_left" : "verify";
+  if (p.startsWith("tls"))
+    return p.endsWith("server_name") ? "server_name" : p.endsWith("min_days_left") ? "min_days_left" : "verify";
   if (path.startsWith("locations")) return "listed";
   if (path.startsWith("labels")) return "labels";
   if (path.startsWith("channels")) return "channels";
   const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };
-  const known = ["name", "group", "url", "method", "body", "max_redirects", "http_version", "proxy", "ip_family", "interval_s", "timeout_s", "slow_ms", "runbook_url"];
+  const known = [
+    "name",
+    "group",
+    "url",
+    "method",
+    "body",
+    "max_redirects",
+    "http_version",
+    "proxy",
+    "ip_family",
+    "interval_s",
+    "timeout_s",
+    "slow_ms",
+    "runbook_url",
+  ];
   return names[p] ?? (known.includes(p) ? p : null);
 }

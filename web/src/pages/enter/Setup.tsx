@@ -19,7 +19,12 @@ const titles: Record<Schemas["LinkPurpose"], string> = {
 /** What a one-time link opens: the first administrator, an invitation, or a new password. */
 export function SetupPage() {
   const token = useParams().token ?? "";
-  const link = api.useQuery("get", "/api/v1/setup/{token}", { params: { path: { token } } }, { retry: false, staleTime: Number.POSITIVE_INFINITY });
+  const link = api.useQuery(
+    "get",
+    "/api/v1/setup/{token}",
+    { params: { path: { token } } },
+    { retry: false, staleTime: Number.POSITIVE_INFINITY },
+  );
   if (link.isPending)
     return (
       <Frame title="One moment">
@@ -31,8 +36,8 @@ export function SetupPage() {
       <Frame title="This link does not work">
         <Failed error={link.error} />
         <p>
-          It can be used once and ends after a while. <code>quorate admin link</code> on the machine that runs Quorate prints a new one; or{" "}
-          <Link to="/sign-in">sign in</Link>.
+          It can be used once and ends after a while. <code>quorate admin link</code> on the machine that runs Quorate
+          prints a new one; or <Link to="/sign-in">sign in</Link>.
         </p>
       </Frame>
     );
@@ -48,7 +53,7 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
   const form = useForm({
     mode: "uncontrolled",
     initialValues: { email: link.email ?? "", name: "", password: "" },
-    validate: { password: (v) => (v.length < 12 ? "Use at least 12 characters; a sentence is fine." : null) },
+    validate: { password: (v) => (v.length < 10 ? "Use at least 10 characters; a sentence is fine." : null) },
   });
   const submit = form.onSubmit(({ email, name, password }) => {
     setRefused(null);
@@ -65,7 +70,8 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
           client.setQueryData(api.queryOptions("get", "/api/v1/session").queryKey, me);
           navigate("/", { replace: true });
         },
-        onError: (error) => setRefused(showRefusal(form, error, (f) => (["email", "name", "password"].includes(f) ? f : null))),
+        onError: (error) =>
+          setRefused(showRefusal(form, error, (f) => (["email", "name", "password"].includes(f) ? f : null))),
       },
     );
   });
@@ -73,7 +79,14 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
     <Frame title={titles[link.purpose]}>
       <form className="form" onSubmit={submit} noValidate>
         {asksEmail ? (
-          <TextInput label="E-mail" type="email" autoComplete="username" required key={form.key("email")} {...form.getInputProps("email")} />
+          <TextInput
+            label="E-mail"
+            type="email"
+            autoComplete="username"
+            required
+            key={form.key("email")}
+            {...form.getInputProps("email")}
+          />
         ) : (
           <p className="soft">
             For <b>{link.email}</b>, as {link.role}.
@@ -81,11 +94,17 @@ function Form({ token, link }: { token: string; link: Schemas["SetupLink"] }) {
           </p>
         )}
         {link.purpose !== "recovery" && (
-          <TextInput label="Name" description="As others see it beside what you do." autoComplete="name" key={form.key("name")} {...form.getInputProps("name")} />
+          <TextInput
+            label="Name"
+            description="As others see it beside what you do."
+            autoComplete="name"
+            key={form.key("name")}
+            {...form.getInputProps("name")}
+          />
         )}
         <PasswordInput
           label="Password"
-          description="At least 12 characters."
+          description="At least 10 characters."
           autoComplete="new-password"
           required
           key={form.key("password")}

@@ -36,15 +36,22 @@ export function SignInPage() {
     return (
       <Frame title="Nobody has signed in here yet">
         <p>
-          Open the one-time link that Quorate printed when it started; it creates the first administrator. It is lost? Run{" "}
-          <code>quorate admin link</code> on the machine that runs Quorate.
+          Open the one-time link that Quorate printed when it started; it creates the first administrator. It is lost?
+          Run <code>quorate admin link</code> on the machine that runs Quorate.
         </p>
       </Frame>
     );
   return (
     <Frame title="Sign in">
       <form className="form" onSubmit={submit}>
-        <TextInput label="E-mail" type="email" autoComplete="username" required key={form.key("email")} {...form.getInputProps("email")} />
+        <TextInput
+          label="E-mail"
+          type="email"
+          autoComplete="username"
+          required
+          key={form.key("email")}
+          {...form.getInputProps("email")}
+        />
         <PasswordInput
           label="Password"
           autoComplete="current-password"
@@ -57,7 +64,8 @@ export function SignInPage() {
           Sign in
         </Button>
         <p className="muted small">
-          Forgotten? An administrator can send you a new link from People and tokens, or run <code>quorate admin link EMAIL</code>.
+          Forgotten? An administrator can send you a new link from People and tokens, or run{" "}
+          <code>quorate admin link EMAIL</code>.
         </p>
       </form>
     </Frame>

@@ -17,7 +17,11 @@ export function SawCard({ evidence }: { evidence: EvidenceOf }) {
   const uncounted = evidence.locations.filter((line) => line.uncounted !== null);
   if (evidence.locations.length === 0) return null;
   return (
-    <Card title="What they saw" beside="when it opened or moved last" footer={uncounted.length > 0 && uncountedWords(uncounted)}>
+    <Card
+      title="What they saw"
+      beside="when it opened or moved last"
+      footer={uncounted.length > 0 && uncountedWords(uncounted)}
+    >
       <div className="scroll-x">
         <table className="grid dense">
           <caption className="hidden-visually">Failing and passing locations compared</caption>
@@ -27,10 +31,20 @@ export function SawCard({ evidence }: { evidence: EvidenceOf }) {
                 <span className="hidden-visually">What</span>
               </th>
               <th scope="col">
-                <StateWord state="down" word={`${names(failing) || "nobody"} ${failing.length === 1 ? "fails" : "fail"}`} />
+                <StateWord
+                  state="down"
+                  word={`${names(failing) || "nobody"} ${failing.length === 1 ? "fails" : "fail"}`}
+                />
               </th>
               <th scope="col">
-                <StateWord state="up" word={passing.length === 0 ? "nobody passes" : `${names(passing)} ${passing.length === 1 ? "passes" : "pass"}`} />
+                <StateWord
+                  state="up"
+                  word={
+                    passing.length === 0
+                      ? "nobody passes"
+                      : `${names(passing)} ${passing.length === 1 ? "passes" : "pass"}`
+                  }
+                />
               </th>
             </tr>
           </thead>
@@ -122,7 +136,9 @@ export function ToldCard({ incident, now }: { incident: Incident; now: number })
                 <td>{noticeWords[notice.kind] ?? notice.kind}</td>
                 <td className="nowrap" title={utc(notice.settled_at ?? notice.created_at)}>
                   {when(notice.settled_at ?? notice.created_at, now)}
-                  {!notice.settled_at && notice.due_at && notice.attempts > 0 && <span className="muted small"> next {when(notice.due_at, now)}</span>}
+                  {!notice.settled_at && notice.due_at && notice.attempts > 0 && (
+                    <span className="muted small"> next {when(notice.due_at, now)}</span>
+                  )}
                 </td>
                 <td className="second soft break">{notice.answer}</td>
               </tr>
@@ -134,7 +150,13 @@ export function ToldCard({ incident, now }: { incident: Incident; now: number })
   );
 }
 
-const eventMarks: Record<string, string> = { opened: "down", escalated: "down", reopened: "down", downgraded: "partial", resolved: "up" };
+const eventMarks: Record<string, string> = {
+  opened: "down",
+  escalated: "down",
+  reopened: "down",
+  downgraded: "partial",
+  resolved: "up",
+};
 
 /** What happened, in order: decisions of Quorate and of people. */
 export function EventsCard({ incident, now }: { incident: Incident; now: number }) {
@@ -146,7 +168,9 @@ export function EventsCard({ incident, now }: { incident: Incident; now: number 
             <span className="muted nowrap" title={utc(event.at)}>
               {when(event.at, now)}
             </span>
-            <span className="event-mark">{eventMarks[event.kind] && <StateMark state={eventMarks[event.kind] ?? "unknown"} />}</span>
+            <span className="event-mark">
+              {eventMarks[event.kind] && <StateMark state={eventMarks[event.kind] ?? "unknown"} />}
+            </span>
             <span className="break">
               {event.actor && <b>{event.actor}</b>} {event.sentence}
             </span>
@@ -157,7 +181,19 @@ export function EventsCard({ incident, now }: { incident: Incident; now: number 
   );
 }
 
-export function OthersCard({ title, beside, rows, now, none }: { title: string; beside: string; rows: readonly Schemas["IncidentRow"][]; now: number; none: string }) {
+export function OthersCard({
+  title,
+  beside,
+  rows,
+  now,
+  none,
+}: {
+  title: string;
+  beside: string;
+  rows: readonly Schemas["IncidentRow"][];
+  now: number;
+  none: string;
+}) {
   return (
     <Card title={title} beside={rows.length > 0 ? `${count(rows.length)} ${beside}` : undefined}>
       {rows.length === 0 ? (

@@ -61,7 +61,8 @@ function View({ incident, name }: { incident: Incident; name: string }) {
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
-              {incident.monitor ? <Link to={`/monitors/${incident.monitor.id}`}>{name}</Link> : name} · {when(incident.started_at, now)}
+              {incident.monitor ? <Link to={`/monitors/${incident.monitor.id}`}>{name}</Link> : name} ·{" "}
+              {when(incident.started_at, now)}
               {incident.ended_at ? ` – ${when(incident.ended_at, now)}` : " until now"} {zoneLabel(now)}
               {incident.resolve_reason && ` · ${endings[incident.resolve_reason] ?? incident.resolve_reason}`}
             </span>
@@ -79,9 +80,21 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       </div>
       <SawCard evidence={evidence} />
       <ToldCard incident={incident} now={now} />
-      <OthersCard title="What else broke then" beside="at the same time" rows={incident.at_the_same_time} now={now} none="Nothing else was open at the same time." />
+      <OthersCard
+        title="What else broke then"
+        beside="at the same time"
+        rows={incident.at_the_same_time}
+        now={now}
+        none="Nothing else was open at the same time."
+      />
       <EventsCard incident={incident} now={now} />
-      <OthersCard title="Earlier" beside="of this monitor, the latest first" rows={incident.earlier} now={now} none="This is its first." />
+      <OthersCard
+        title="Earlier"
+        beside="of this monitor, the latest first"
+        rows={incident.earlier}
+        now={now}
+        none="This is its first."
+      />
     </>
   );
 }
@@ -100,7 +113,11 @@ function Dock({ incident, name }: { incident: Incident; name: string }) {
   const back = () => unack.mutate(path, { onError: tellProblem, onSettled: refresh });
   const acknowledge = () => {
     if (!open || incident.acked_at || !editor) return;
-    ack.mutate(path, { onError: tellProblem, onSettled: refresh, onSuccess: () => tellUndo(`${name} is acknowledged: reminders stop.`, back) });
+    ack.mutate(path, {
+      onError: tellProblem,
+      onSettled: refresh,
+      onSuccess: () => tellUndo(`${name} is acknowledged: reminders stop.`, back),
+    });
   };
   useKeys({ a: acknowledge, n: () => editor && setWriting(true) });
   const runbook = incident.monitor?.runbook_url;
@@ -156,7 +173,15 @@ function NoteForm({ id, done }: { id: string; done: () => void }) {
         note.mutate({ params: { path: { id } }, body: { text } }, { onSuccess: done });
       }}
     >
-      <Textarea label="What you know or did" description="Everybody who opens the incident reads it." autosize minRows={3} data-autofocus value={text} onChange={(event) => setText(event.currentTarget.value)} />
+      <Textarea
+        label="What you know or did"
+        description="Everybody who opens the incident reads it."
+        autosize
+        minRows={3}
+        data-autofocus
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
       {note.isError && <Refusal>{problemOf(note.error).message}</Refusal>}
       <div className="actions">
         <Button primary type="submit" busy={note.isPending} disabled={text.trim() === ""}>

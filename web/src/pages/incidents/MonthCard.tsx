@@ -20,10 +20,16 @@ export function MonthCard({ monitor, now }: { monitor: string; now: number }) {
   if (rows.length === 0) return null;
   const lanes = (["down", "partial", "degraded"] as const).map((peak) => ({
     name: wordOf(peak),
-    intervals: rows.filter((row) => row.peak === peak).map((row) => ({ from: row.started_at, to: row.ended_at ?? null, state: row.suppressed ? "maintenance" : peak })),
+    intervals: rows
+      .filter((row) => row.peak === peak)
+      .map((row) => ({ from: row.started_at, to: row.ended_at ?? null, state: row.suppressed ? "maintenance" : peak })),
   }));
   return (
-    <Card title="30 days" beside={`${plural(rows.length, "incident")}${list.data?.next ? " and more" : ""}; bars are at least 2 px wide`} actions={twin.button}>
+    <Card
+      title="30 days"
+      beside={`${plural(rows.length, "incident")}${list.data?.next ? " and more" : ""}; bars are at least 2 px wide`}
+      actions={twin.button}
+    >
       {twin.asTable ? (
         <table className="grid folds">
           <caption className="hidden-visually">Incidents of 30 days</caption>

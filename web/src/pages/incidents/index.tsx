@@ -24,19 +24,27 @@ export function IncidentsPage() {
   const [state, setState] = useUrlState("state");
   const [monitor, setMonitor] = useUrlState("monitor");
   const field = useRef<HTMLInputElement>(null);
-  const open = api.useQuery("get", "/api/v1/incidents", { params: { query: { state: "open", limit: 500, ...(monitor ? { monitor } : {}) } } });
+  const open = api.useQuery("get", "/api/v1/incidents", {
+    params: { query: { state: "open", limit: 500, ...(monitor ? { monitor } : {}) } },
+  });
   const past = useInfiniteQuery({
     queryKey: ["get", "/api/v1/incidents", "resolved", monitor],
     enabled: state !== "open",
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam }) =>
-      (await http.GET("/api/v1/incidents", { params: { query: { state: "resolved", limit: 50, cursor: pageParam, ...(monitor ? { monitor } : {}) } } })).data ?? {
+      (
+        await http.GET("/api/v1/incidents", {
+          params: { query: { state: "resolved", limit: 50, cursor: pageParam, ...(monitor ? { monitor } : {}) } },
+        })
+      ).data ?? {
         items: [],
         next: null,
       },
     getNextPageParam: (page) => page.next ?? undefined,
   });
-  const openRows = [...(open.data?.items ?? [])].sort((a, b) => rank(a.severity) - rank(b.severity) || b.opened_at.localeCompare(a.opened_at));
+  const openRows = [...(open.data?.items ?? [])].sort(
+    (a, b) => rank(a.severity) - rank(b.severity) || b.opened_at.localeCompare(a.opened_at),
+  );
   const pastRows = past.data?.pages.flatMap((page) => page.items) ?? [];
   const shown = [...(state === "resolved" ? [] : openRows), ...(state === "open" ? [] : pastRows)];
   const here = useRows(
@@ -66,7 +74,13 @@ export function IncidentsPage() {
               ["open", "Open"],
               ["resolved", "Resolved"],
             ].map(([value, word]) => (
-              <button key={word} type="button" className="chip" aria-pressed={state === value} onClick={() => setState(value ?? "", true)}>
+              <button
+                key={word}
+                type="button"
+                className="chip"
+                aria-pressed={state === value}
+                onClick={() => setState(value ?? "", true)}
+              >
                 {value === "open" && openRows[0] && <StateMark state={openRows[0].severity} />}
                 {value === "open" && <b>{count(openRows.length)}</b>} {word}
               </button>
@@ -87,7 +101,11 @@ export function IncidentsPage() {
         {open.isError && <Failed error={open.error} retry={() => void open.refetch()} />}
         {past.isError && <Failed error={past.error} retry={() => void past.refetch()} />}
         {open.data && !past.isPending && shown.length === 0 && (
-          <Empty>{monitor || state ? "None like this." : "None so far. When enough locations agree that something fails, it appears here."}</Empty>
+          <Empty>
+            {monitor || state
+              ? "None like this."
+              : "None so far. When enough locations agree that something fails, it appears here."}
+          </Empty>
         )}
         {shown.length > 0 && (
           <div className="scroll-x">
@@ -96,9 +114,17 @@ export function IncidentsPage() {
               <IncidentHead />
               <tbody>
                 {state !== "resolved" && openRows.length > 0 && (
-                  <IncidentRows rows={openRows} now={now} here={here} heading={`Open, ${plural(openRows.length, "incident")}, the worst first`} />
+                  <IncidentRows
+                    rows={openRows}
+                    now={now}
+                    here={here}
+                    heading={`Open, ${plural(openRows.length, "incident")}, the worst first`}
+                  />
                 )}
-                {state !== "open" && byDay(pastRows).map(([day, rows]) => <IncidentRows key={day} rows={rows} now={now} here={here} heading={day} />)}
+                {state !== "open" &&
+                  byDay(pastRows).map(([day, rows]) => (
+                    <IncidentRows key={day} rows={rows} now={now} here={here} heading={day} />
+                  ))}
               </tbody>
             </table>
           </div>
@@ -112,7 +138,9 @@ export function IncidentsPage() {
 export function incidentsSentence(open: readonly Row[]): string {
   const told = open.filter((row) => !row.suppressed);
   if (told.length === 0) return "No incident is open.";
-  const waiting = told.filter((row) => row.severity === "down" && !row.acked_at).map((row) => row.monitor?.name ?? row.subject);
+  const waiting = told
+    .filter((row) => row.severity === "down" && !row.acked_at)
+    .map((row) => row.monitor?.name ?? row.subject);
   const many = told.length === 1 ? "1 incident is open" : `${told.length} incidents are open`;
   if (waiting.length === 0) return `${many}.`;
   return `${many}. ${list(waiting.slice(0, 3))}${waiting.length > 3 ? ` and ${waiting.length - 3} more` : ""} ${waiting.length === 1 ? "is" : "are"} down, and nobody has answered.`;

@@ -23,8 +23,8 @@ export function Enrol({ location }: { location: Schemas["Location"] }) {
     return (
       <div className="stack">
         <p className="soft">
-          Any small machine will do: it only calls out over HTTPS, no port is opened. Put it on another provider and in another region than
-          the others, so that the fault of one network alone can never page you.
+          Any small machine will do: it only calls out over HTTPS, no port is opened. Put it on another provider and in
+          another region than the others, so that the fault of one network alone can never page you.
         </p>
         {create.isError && <Failed error={create.error} />}
         <div className="actions">
@@ -72,7 +72,8 @@ function Arrival({ agent: id, since }: { agent: string; since: number }) {
       ) : (
         <ul>
           <li className="row">
-            <span className="muted">{clock(first)}</span> <StateMark state={agent?.online ? "up" : "unknown"} /> called for the first time
+            <span className="muted">{clock(first)}</span> <StateMark state={agent?.online ? "up" : "unknown"} /> called
+            for the first time
           </li>
           {agent?.version && (
             <li className="row">

@@ -10,7 +10,15 @@ import { parseLabels, writeLabels } from "../../lib/labels";
 type Location = Schemas["Location"];
 
 /** Adds a location, or changes one. */
-export function LocationForm({ location, done }: { location?: Location; done: (saved: Location) => void }) {
+export function LocationForm({
+  location,
+  brief,
+  done,
+}: {
+  location?: Location;
+  brief?: boolean;
+  done: (saved: Location) => void;
+}) {
   const create = api.useMutation("post", "/api/v1/locations");
   const change = api.useMutation("patch", "/api/v1/locations/{id}");
   const [refused, setRefused] = useState<string | null>(null);
@@ -27,7 +35,11 @@ export function LocationForm({ location, done }: { location?: Location; done: (s
     setRefused(null);
     const labels = parseLabels(values.labels) ?? {};
     const onError = (error: unknown) =>
-      setRefused(showRefusal(form, error, (f) => (["name", "region", "domain"].includes(f) ? f : f.startsWith("labels") ? "labels" : null)));
+      setRefused(
+        showRefusal(form, error, (f) =>
+          ["name", "region", "domain"].includes(f) ? f : f.startsWith("labels") ? "labels" : null,
+        ),
+      );
     const optional = (text: string) => (text.trim() === "" ? undefined : text.trim());
     const body = { name: values.name, region: optional(values.region), domain: optional(values.domain), labels };
     if (location) change.mutate({ params: { path: { id: location.id } }, body }, { onSuccess: done, onError });
@@ -35,12 +47,37 @@ export function LocationForm({ location, done }: { location?: Location; done: (s
   });
   return (
     <form className="form" onSubmit={submit}>
-      <TextInput label="Name" description="Short, such as fra or iad; it stands in every table and alert." required data-autofocus {...form.getInputProps("name")} />
       <div className="fields">
-        <TextInput label="Region" description="Continent or user group." placeholder="Europe" {...form.getInputProps("region")} />
-        <TextInput label="Network" description="Provider and network: what fails together." placeholder="Northnet AS64496" {...form.getInputProps("domain")} />
+        <TextInput
+          label="Name"
+          description="Short: it stands in every table and alert."
+          placeholder="fra"
+          required
+          data-autofocus
+          {...form.getInputProps("name")}
+        />
+        <TextInput
+          label="Region"
+          description="Continent or user group."
+          placeholder="Europe"
+          {...form.getInputProps("region")}
+        />
+        <TextInput
+          label="Network"
+          description="What fails together: provider and network."
+          placeholder="Northnet AS64496"
+          {...form.getInputProps("domain")}
+        />
       </div>
-      <Textarea label="Labels" description="name=value, one a line; monitors can choose locations by them." autosize minRows={1} {...form.getInputProps("labels")} />
+      {!brief && (
+        <Textarea
+          label="Labels"
+          description="name=value, one a line; monitors can choose locations by them."
+          autosize
+          minRows={1}
+          {...form.getInputProps("labels")}
+        />
+      )}
       {refused && <Refusal>{refused}</Refusal>}
       <div className="actions">
         <Button primary type="submit" busy={create.isPending || change.isPending}>

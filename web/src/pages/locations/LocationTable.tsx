@@ -17,7 +17,15 @@ export interface LocationActions {
 const order = { offline: 0, waiting: 1, online: 2, disabled: 3 } as const;
 
 /** Locations with their agents, the silent ones first. */
-export function LocationTable({ locations, now, actions }: { locations: readonly Location[]; now: number; actions: LocationActions | null }) {
+export function LocationTable({
+  locations,
+  now,
+  actions,
+}: {
+  locations: readonly Location[];
+  now: number;
+  actions: LocationActions | null;
+}) {
   const sorted = [...locations].sort((a, b) => order[a.health] - order[b.health]);
   return (
     <div className="scroll-x">
@@ -74,7 +82,9 @@ function Row({ location, now, actions }: { location: Location; now: number; acti
       <td>
         <StateWord state={location.health} />
       </td>
-      <td className="second soft">{[...new Set([location.region, location.domain])].filter((v) => v !== location.name).join(", ") || NONE}</td>
+      <td className="second soft">
+        {[...new Set([location.region, location.domain])].filter((v) => v !== location.name).join(", ") || NONE}
+      </td>
       <td className="num off">
         {online === location.agents.length ? count(online) : `${count(online)} of ${count(location.agents.length)}`}
       </td>
@@ -95,7 +105,9 @@ function Row({ location, now, actions }: { location: Location; now: number; acti
             <Menu.Dropdown>
               <Menu.Item onClick={() => actions.enrol(location)}>Enrol an agent</Menu.Item>
               <Menu.Item onClick={() => actions.edit(location)}>Edit</Menu.Item>
-              <Menu.Item onClick={() => actions.toggle(location)}>{location.enabled ? "Switch off" : "Switch on"}</Menu.Item>
+              <Menu.Item onClick={() => actions.toggle(location)}>
+                {location.enabled ? "Switch off" : "Switch on"}
+              </Menu.Item>
               <Menu.Divider />
               <Menu.Item onClick={() => actions.remove(location)}>Delete…</Menu.Item>
             </Menu.Dropdown>

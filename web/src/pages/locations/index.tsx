@@ -58,7 +58,9 @@ export function LocationsPage() {
         {locations.data && items.length === 0 && (
           <Empty>
             No location yet.{" "}
-            {role("admin") ? "Add one, and run its command on a machine; it appears here." : "An administrator can add one here."}
+            {role("admin")
+              ? "Add one, and run its command on a machine; it appears here."
+              : "An administrator can add one here."}
           </Empty>
         )}
         {items.length > 0 && (
@@ -75,7 +77,12 @@ export function LocationsPage() {
                       change.mutate(
                         { params: { path: { id: l.id } }, body: { enabled: !l.enabled } },
                         {
-                          onSuccess: () => tell(l.enabled ? `${l.name} stops probing and its votes do not count.` : `${l.name} probes again.`),
+                          onSuccess: () =>
+                            tell(
+                              l.enabled
+                                ? `${l.name} stops probing and its votes do not count.`
+                                : `${l.name} probes again.`,
+                            ),
                           onError: tellProblem,
                           onSettled: () => void refresh(),
                         },
@@ -96,7 +103,11 @@ export function LocationsPage() {
           }}
         />
       </Modal>
-      <Modal opened={toEdit !== undefined && role("admin")} onClose={() => setEditing("")} title={`Change ${toEdit?.name ?? ""}`}>
+      <Modal
+        opened={toEdit !== undefined && role("admin")}
+        onClose={() => setEditing("")}
+        title={`Change ${toEdit?.name ?? ""}`}
+      >
         {toEdit && (
           <LocationForm
             location={toEdit}
@@ -107,7 +118,12 @@ export function LocationsPage() {
           />
         )}
       </Modal>
-      <Modal opened={toEnrol !== undefined && role("admin")} onClose={() => setEnrolling("")} title={`Enrol an agent for ${toEnrol?.name ?? ""}`} size={640}>
+      <Modal
+        opened={toEnrol !== undefined && role("admin")}
+        onClose={() => setEnrolling("")}
+        title={`Enrol an agent for ${toEnrol?.name ?? ""}`}
+        size={640}
+      >
         {toEnrol && <Enrol key={toEnrol.id} location={toEnrol} />}
       </Modal>
       <ConfirmDelete
@@ -120,7 +136,10 @@ export function LocationsPage() {
           await refresh();
         }}
       >
-        Its agents are revoked at once and its votes end. {deleting && deleting.monitors > 0 && `${plural(deleting.monitors, "monitor")} will be seen from one place fewer.`}
+        Its agents are revoked at once and its votes end.{" "}
+        {deleting &&
+          deleting.monitors > 0 &&
+          `${plural(deleting.monitors, "monitor")} will be seen from one place fewer.`}
       </ConfirmDelete>
     </Page>
   );

@@ -8,7 +8,10 @@ type Location = Schemas["Location"];
 /** The sentence of the locations page: whom not to believe. */
 export function locationsSentence(locations: readonly Location[], now: number): string {
   const on = locations.filter((l) => l.enabled);
-  if (on.length === 0) return locations.length === 0 ? "No location yet, so nothing can be seen." : "Every location is switched off, so nothing can be seen.";
+  if (on.length === 0)
+    return locations.length === 0
+      ? "No location yet, so nothing can be seen."
+      : "Every location is switched off, so nothing can be seen.";
   const offline = on.filter((l) => l.health === "offline");
   const waiting = on.filter((l) => l.health === "waiting");
   const online = on.filter((l) => l.health === "online");
@@ -16,11 +19,14 @@ export function locationsSentence(locations: readonly Location[], now: number): 
     const since = epoch(offline[0].health_since);
     return `${offline[0].name} is silent${since === null ? "" : ` for ${duration(now - since)}`}; ${plural(online.length, "other")} report.`;
   }
-  if (offline.length > 1) return `${list(offline.map((l) => l.name))} are silent; ${plural(online.length, "other")} report.`;
-  if (waiting.length > 0) return `${list(waiting.map((l) => l.name))} ${waiting.length === 1 ? "waits" : "wait"} for a first agent; ${plural(online.length, "location")} report.`;
+  if (offline.length > 1)
+    return `${list(offline.map((l) => l.name))} are silent; ${plural(online.length, "other")} report.`;
+  if (waiting.length > 0)
+    return `${list(waiting.map((l) => l.name))} ${waiting.length === 1 ? "waits" : "wait"} for a first agent; ${plural(online.length, "location")} report.`;
   const regions = new Set(on.map((l) => l.region)).size;
   const domains = new Set(on.filter((l) => !l.simulated).map((l) => l.domain)).size;
-  if (domains === 0) return `${on.length === 1 ? "One simulated location reports" : `${plural(on.length, "simulated location")} report`} from this machine's line.`;
+  if (domains === 0)
+    return `${on.length === 1 ? "One simulated location reports" : `${plural(on.length, "simulated location")} report`} from this machine's line.`;
   return `${plural(on.length, "location")} report, in ${plural(regions, "region")} and ${plural(domains, "network")}.`;
 }
 

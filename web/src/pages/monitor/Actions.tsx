@@ -11,7 +11,17 @@ import { tell, tellProblem } from "../../lib/tell";
 import { tellUndo } from "../../lib/undo";
 
 /** What an editor can do with a monitor; a viewer sees none of it. */
-export function Actions({ monitor, incident, probe, probing }: { monitor: Schemas["Monitor"]; incident: Schemas["IncidentRow"] | null; probe: () => void; probing: boolean }) {
+export function Actions({
+  monitor,
+  incident,
+  probe,
+  probing,
+}: {
+  monitor: Schemas["Monitor"];
+  incident: Schemas["IncidentRow"] | null;
+  probe: () => void;
+  probing: boolean;
+}) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const role = useRole();
@@ -28,7 +38,9 @@ export function Actions({ monitor, incident, probe, probing }: { monitor: Schema
         onError: tellProblem,
         onSettled: refresh,
         onSuccess: () => {
-          const said = enabled ? `${monitor.name} is probed again.` : `${monitor.name} is paused; nobody is told anything about it.`;
+          const said = enabled
+            ? `${monitor.name} is probed again.`
+            : `${monitor.name} is paused; nobody is told anything about it.`;
           if (undoable) tellUndo(said, () => set(!enabled, false));
           else tell(said);
         },
@@ -40,7 +52,10 @@ export function Actions({ monitor, incident, probe, probing }: { monitor: Schema
     ack.mutate(target, {
       onError: tellProblem,
       onSettled: refresh,
-      onSuccess: () => tellUndo("Acknowledged: escalation and reminders stop.", () => unack.mutate(target, { onSettled: refresh, onError: tellProblem })),
+      onSuccess: () =>
+        tellUndo("Acknowledged: escalation and reminders stop.", () =>
+          unack.mutate(target, { onSettled: refresh, onError: tellProblem }),
+        ),
     });
   };
   useKeys({ a: acknowledge });

@@ -11,10 +11,22 @@ const DAY = 86_400;
 
 /** What is set, what to expect of it, and how available it was. */
 export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: number }) {
-  const odd = api.useQuery("get", "/api/v1/monitors/{id}/odds", { params: { path: { id: monitor.id } } }, { refetchInterval: 300_000, staleTime: 60_000 });
-  const check = monitor.check as { method?: string; url?: string; assertions?: Assertion[]; tls?: { verify?: boolean } };
+  const odd = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}/odds",
+    { params: { path: { id: monitor.id } } },
+    { refetchInterval: 300_000, staleTime: 60_000 },
+  );
+  const check = monitor.check as {
+    method?: string;
+    url?: string;
+    assertions?: Assertion[];
+    tls?: { verify?: boolean };
+  };
   const policy = monitor.policy_in_force;
-  const changed = Object.keys(monitor.policy).some((key) => key !== "preset" && monitor.policy[key as keyof typeof monitor.policy] != null);
+  const changed = Object.keys(monitor.policy).some(
+    (key) => key !== "preset" && monitor.policy[key as keyof typeof monitor.policy] != null,
+  );
   return (
     <Card title="Facts">
       <div className="body">
@@ -25,7 +37,8 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           </dd>
           <dt>Check</dt>
           <dd>
-            {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after {span(monitor.timeout_s)}
+            {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after{" "}
+            {span(monitor.timeout_s)}
             {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
             {check.tls?.verify === false ? ", certificate not verified" : ""}
           </dd>
@@ -34,14 +47,15 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           <dt>Policy</dt>
           <dd>
             {monitor.policy.preset ?? "balanced"}
-            {changed ? ", changed" : ""}: {policy.quorum}, {plural(policy.fail_after, "failure")} in a row, {plural(policy.pass_after, "pass", "passes")} to recover
+            {changed ? ", changed" : ""}: {policy.quorum}, {plural(policy.fail_after, "failure")} in a row,{" "}
+            {plural(policy.pass_after, "pass", "passes")} to recover
           </dd>
           {odd.data && (
             <>
               <dt>Expect</dt>
               <dd>
-                a full outage is seen within {duration(odd.data.detection_worst_s)}, its end told within {duration(odd.data.recovery_worst_s)}; a false alert about{" "}
-                {odds(odd.data.false_alerts_per_month)}
+                a full outage is seen within {duration(odd.data.detection_worst_s)}, its end told within{" "}
+                {duration(odd.data.recovery_worst_s)}; a false alert about {odds(odd.data.false_alerts_per_month)}
               </dd>
             </>
           )}
@@ -108,10 +122,16 @@ function Availabilities({ id, now }: { id: string; now: number }) {
 
 function Span({ id, days, to }: { id: string; days: number; to: number }) {
   const query = { from: new Date((to - days * DAY) * 1000).toISOString(), to: new Date(to * 1000).toISOString() };
-  const answer = api.useQuery("get", "/api/v1/monitors/{id}/availability", { params: { path: { id }, query } }, { placeholderData: (before) => before });
+  const answer = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}/availability",
+    { params: { path: { id }, query } },
+    { placeholderData: (before) => before },
+  );
   return (
     <span className="nowrap" title={answer.data && availabilityDetail(answer.data)}>
-      <b>{answer.data ? availabilityWords(answer.data) : NONE}</b> <span className="muted">{days === 1 ? "24\u00a0h" : `${days}\u00a0d`}</span>
+      <b>{answer.data ? availabilityWords(answer.data) : NONE}</b>{" "}
+      <span className="muted">{days === 1 ? "24\u00a0h" : `${days}\u00a0d`}</span>
     </span>
   );
 }

@@ -41,19 +41,37 @@ export function LatencyCard({ series, error, retry, from, to, zoom }: Props) {
   return (
     <Card
       title="Latency"
-      beside={series && `of passes, ${span(series.step_s)} a point${series.source === "rollup" ? ", from quarter hours" : ""}`}
+      beside={
+        series && `of passes, ${span(series.step_s)} a point${series.source === "rollup" ? ", from quarter hours" : ""}`
+      }
       actions={
         <>
           {series && series.locations.length > 1 && (
             <span className="row" role="group" aria-label="Location">
-              <button type="button" className="button compact" aria-pressed={chosen === ""} onClick={() => choose("", true)}>
+              <button
+                type="button"
+                className="button compact"
+                aria-pressed={chosen === ""}
+                onClick={() => choose("", true)}
+              >
                 Each
               </button>
-              <button type="button" className="button compact" aria-pressed={chosen === "together"} onClick={() => choose("together", true)}>
+              <button
+                type="button"
+                className="button compact"
+                aria-pressed={chosen === "together"}
+                onClick={() => choose("together", true)}
+              >
                 Together
               </button>
               {series.locations.map((l) => (
-                <button key={l.location} type="button" className="button compact" aria-pressed={chosen === l.name} onClick={() => choose(l.name, true)}>
+                <button
+                  key={l.location}
+                  type="button"
+                  className="button compact"
+                  aria-pressed={chosen === l.name}
+                  onClick={() => choose(l.name, true)}
+                >
                   {l.name}
                 </button>
               ))}
@@ -80,7 +98,9 @@ export function LatencyCard({ series, error, retry, from, to, zoom }: Props) {
 }
 
 function SeriesTable({ series }: { series: readonly Series[] }) {
-  const rows = series.flatMap((s) => s.points.map((p) => ({ name: s.name, ...p }))).sort((a, b) => b.at - a.at || a.name.localeCompare(b.name));
+  const rows = series
+    .flatMap((s) => s.points.map((p) => ({ name: s.name, ...p })))
+    .sort((a, b) => b.at - a.at || a.name.localeCompare(b.name));
   return (
     <div className="scroll-x" style={{ maxHeight: 420, overflowY: "auto" }}>
       <table className="grid dense">

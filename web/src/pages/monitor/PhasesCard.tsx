@@ -1,14 +1,14 @@
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
-import { PhaseBar, PhaseLegend } from "../../components/PhaseBars";
+import { PhaseBar, PhaseLegend, phaseAxis } from "../../components/PhaseBars";
 import { Empty } from "../../components/Status";
 import { micros } from "../../lib/format";
-import { niceTop } from "../../lib/series";
 import { saw } from "./results";
 
 /** Where the time goes: the last result of each location, phase by phase on one axis. */
 export function PhasesCard({ latest }: { latest: readonly Schemas["ObservationRow"][] }) {
-  const max = niceTop(Math.max(1, ...latest.map((row) => (row.phases_us?.total ?? 0) / 1000))) * 1000;
+  const gaveUp = (row: Schemas["ObservationRow"]) => /timeout/.test(row.class ?? "");
+  const max = phaseAxis(latest.map((row) => ({ total: row.phases_us.total, gaveUp: gaveUp(row) })));
   return (
     <Card title="Where the time goes" beside="last result, by location" actions={<PhaseLegend />}>
       {latest.length === 0 ? (
@@ -29,9 +29,9 @@ export function PhasesCard({ latest }: { latest: readonly Schemas["ObservationRo
               <tr key={row.location}>
                 <th scope="row">{row.location_name}</th>
                 <td className="phase-cell">
-                  <PhaseBar phases={row.phases_us} max={max} gaveUp={/timeout/.test(row.class ?? "")} />
+                  <PhaseBar phases={row.phases_us} max={max} gaveUp={gaveUp(row)} />
                 </td>
-                <td className="num">{micros(row.phases_us?.total)}</td>
+                <td className="num">{micros(row.phases_us.total)}</td>
                 <td className="soft">{saw(row)}</td>
               </tr>
             ))}

@@ -31,7 +31,12 @@ export function ResultsCard({ id, locations }: { id: string; locations: readonly
         outcome: outcome === "" ? undefined : (outcome as Schemas["Outcome"]),
         location: from === "" ? undefined : from,
       };
-      return (await http.GET("/api/v1/monitors/{id}/observations", { params: { path: { id }, query } })).data ?? { items: [], next: null };
+      return (
+        (await http.GET("/api/v1/monitors/{id}/observations", { params: { path: { id }, query } })).data ?? {
+          items: [],
+          next: null,
+        }
+      );
     },
     getNextPageParam: (page) => page.next ?? undefined,
   });
@@ -47,12 +52,24 @@ export function ResultsCard({ id, locations }: { id: string; locations: readonly
             ["fail", "Fails"],
             ["error", "Not judged"],
           ].map(([value, word]) => (
-            <button key={word} type="button" className="button compact" aria-pressed={outcome === value} onClick={() => setOutcome(value ?? "", true)}>
+            <button
+              key={word}
+              type="button"
+              className="button compact"
+              aria-pressed={outcome === value}
+              onClick={() => setOutcome(value ?? "", true)}
+            >
               {word}
             </button>
           ))}
           {["", ...locations].map((name) => (
-            <button key={name} type="button" className="button compact" aria-pressed={from === name} onClick={() => setFrom(name, true)}>
+            <button
+              key={name}
+              type="button"
+              className="button compact"
+              aria-pressed={from === name}
+              onClick={() => setFrom(name, true)}
+            >
               {name || "everywhere"}
             </button>
           ))}
@@ -68,7 +85,9 @@ export function ResultsCard({ id, locations }: { id: string; locations: readonly
     >
       {list.isPending && <Loading rows={5} height={30} />}
       {list.isError && <Failed error={list.error} retry={() => void list.refetch()} />}
-      {list.data && rows.length === 0 && <Empty>{outcome || from ? "No such result is kept." : "The first result is on its way."}</Empty>}
+      {list.data && rows.length === 0 && (
+        <Empty>{outcome || from ? "No such result is kept." : "The first result is on its way."}</Empty>
+      )}
       {rows.length > 0 && (
         <table className="grid dense folds">
           <caption className="hidden-visually">Recent results</caption>
@@ -102,10 +121,19 @@ export function ResultsCard({ id, locations }: { id: string; locations: readonly
                     <td>{row.location_name}</td>
                     <td className="second">{saw(row)}</td>
                     <td className="num end">{micros(row.phases_us?.total)}</td>
-                    <td className="off muted">{[kinds[row.kind], notFolded[row.disposition] ?? row.disposition.replaceAll("_", " ")].filter(Boolean).join(", ")}</td>
+                    <td className="off muted">
+                      {[kinds[row.kind], notFolded[row.disposition] ?? row.disposition.replaceAll("_", " ")]
+                        .filter(Boolean)
+                        .join(", ")}
+                    </td>
                     <td className="num">
                       {row.detail && (
-                        <button type="button" className="link small" aria-expanded={open === key} onClick={() => setOpen(open === key ? null : key)}>
+                        <button
+                          type="button"
+                          className="link small"
+                          aria-expanded={open === key}
+                          onClick={() => setOpen(open === key ? null : key)}
+                        >
                           Evidence
                         </button>
                       )}

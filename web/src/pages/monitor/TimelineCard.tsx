@@ -21,7 +21,13 @@ export function locationLane(series: Schemas["LocationSeries"], step: number): I
 /** The verdict's intervals with maintenance and the times when Quorate did not run laid over them. */
 export function verdictLane(timeline: Schemas["Timeline"]): Interval[] {
   return [
-    ...timeline.intervals.map((i) => ({ from: i.from, to: i.to, state: i.state, evidence_stale: i.evidence_stale, low: i.low })),
+    ...timeline.intervals.map((i) => ({
+      from: i.from,
+      to: i.to,
+      state: i.state,
+      evidence_stale: i.evidence_stale,
+      low: i.low,
+    })),
     ...timeline.not_running.map((span) => ({ from: span.from, to: span.to, not_running: true })),
   ];
 }
@@ -49,7 +55,13 @@ export function TimelineCard(props: Props) {
       beside={
         <span className="row">
           {ranges.map((range) => (
-            <button key={range} type="button" className="button compact" aria-pressed={props.range === range} onClick={() => props.setRange(range, true)}>
+            <button
+              key={range}
+              type="button"
+              className="button compact"
+              aria-pressed={props.range === range}
+              onClick={() => props.setRange(range, true)}
+            >
               {rangeWord(range)}
             </button>
           ))}
@@ -74,8 +86,14 @@ export function TimelineCard(props: Props) {
   );
 }
 
-function lanes(timeline: Schemas["Timeline"], series: Schemas["Series"] | undefined, decisions: readonly Schemas["Decision"][]): Lane[] {
-  const incidents = timeline.intervals.filter((i) => i.incident && i.state !== "up").map((i) => ({ from: i.from, to: i.to, state: i.state }));
+function lanes(
+  timeline: Schemas["Timeline"],
+  series: Schemas["Series"] | undefined,
+  decisions: readonly Schemas["Decision"][],
+): Lane[] {
+  const incidents = timeline.intervals
+    .filter((i) => i.incident && i.state !== "up")
+    .map((i) => ({ from: i.from, to: i.to, state: i.state }));
   return [
     { name: "Incidents", intervals: incidents },
     {
@@ -84,13 +102,28 @@ function lanes(timeline: Schemas["Timeline"], series: Schemas["Series"] | undefi
       ticks: decisions.filter((d) => !d.changed).map((d) => ({ at: epoch(d.at) ?? 0, words: d.sentence })),
     },
     ...(timeline.maintenance.length > 0
-      ? [{ name: "Maintenance", intervals: timeline.maintenance.map((m) => ({ from: m.from, to: m.to, state: "maintenance" })) }]
+      ? [
+          {
+            name: "Maintenance",
+            intervals: timeline.maintenance.map((m) => ({ from: m.from, to: m.to, state: "maintenance" })),
+          },
+        ]
       : []),
-    ...(series?.locations ?? []).map((l) => ({ name: l.name, about: "results", intervals: locationLane(l, series?.step_s ?? 60) })),
+    ...(series?.locations ?? []).map((l) => ({
+      name: l.name,
+      about: "results",
+      intervals: locationLane(l, series?.step_s ?? 60),
+    })),
   ];
 }
 
-function TimelineTable({ timeline, decisions }: { timeline: Schemas["Timeline"]; decisions: readonly Schemas["Decision"][] }) {
+function TimelineTable({
+  timeline,
+  decisions,
+}: {
+  timeline: Schemas["Timeline"];
+  decisions: readonly Schemas["Decision"][];
+}) {
   const end = epoch(timeline.to) ?? 0;
   const rows = [
     ...timeline.intervals.map((i) => ({
@@ -99,7 +132,11 @@ function TimelineTable({ timeline, decisions }: { timeline: Schemas["Timeline"];
       words: `for ${duration((i.to ? (epoch(i.to) ?? end) : end) - (epoch(i.from) ?? end))}${i.evidence_stale ? ", evidence stale" : ""}${i.low ? ", low confidence" : ""}${i.found_late ? ", learnt late" : ""}`,
     })),
     ...decisions.map((d) => ({ at: d.at, state: d.state as string, words: d.sentence })),
-    ...timeline.not_running.map((s) => ({ at: s.from, state: "unknown", words: `Quorate itself did not run until ${when(s.to)}` })),
+    ...timeline.not_running.map((s) => ({
+      at: s.from,
+      state: "unknown",
+      words: `Quorate itself did not run until ${when(s.to)}`,
+    })),
   ].sort((a, b) => b.at.localeCompare(a.at));
   return (
     <div className="scroll-x" style={{ maxHeight: 420, overflowY: "auto" }}>

@@ -5,7 +5,15 @@ import { VotesTable } from "../../components/VotesTable";
 import { when } from "../../lib/time";
 import { scopeWords, seatsOf, tally, voteRows } from "./votes";
 
-export function VotesCard({ report, now, revision }: { report: Schemas["StateReport"]; now: number; revision: number }) {
+export function VotesCard({
+  report,
+  now,
+  revision,
+}: {
+  report: Schemas["StateReport"];
+  now: number;
+  revision: number;
+}) {
   const rows = voteRows(report, now);
   const scope = report.d > 0 ? scopeWords(report.scope) : null;
   const words = tally(report);

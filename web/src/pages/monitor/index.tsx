@@ -49,12 +49,31 @@ export function MonitorPage() {
     );
   return (
     <Page crumbs={crumbs}>
-      {!monitor.data || (!report.data && !report.isError) ? <Loading rows={10} /> : <Monitor monitor={monitor.data} report={report.data ?? null} reportError={report.error} retry={() => void report.refetch()} />}
+      {!monitor.data || (!report.data && !report.isError) ? (
+        <Loading rows={10} />
+      ) : (
+        <Monitor
+          monitor={monitor.data}
+          report={report.data ?? null}
+          reportError={report.error}
+          retry={() => void report.refetch()}
+        />
+      )}
     </Page>
   );
 }
 
-function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Monitor"]; report: Schemas["StateReport"] | null; reportError: unknown; retry: () => void }) {
+function Monitor({
+  monitor,
+  report,
+  reportError,
+  retry,
+}: {
+  monitor: Schemas["Monitor"];
+  report: Schemas["StateReport"] | null;
+  reportError: unknown;
+  retry: () => void;
+}) {
   const now = useNow();
   const id = monitor.id;
   const path = { id };
@@ -65,9 +84,16 @@ function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Mo
   const keep = { placeholderData: <T,>(before: T) => before };
   const timeline = api.useQuery("get", "/api/v1/monitors/{id}/timeline", { params: { path, query: span } }, keep);
   const series = api.useQuery("get", "/api/v1/monitors/{id}/series", { params: { path, query: span } }, keep);
-  const decisions = api.useQuery("get", "/api/v1/monitors/{id}/decisions", { params: { path, query: { ...span, limit: 200 } } }, keep);
+  const decisions = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}/decisions",
+    { params: { path, query: { ...span, limit: 200 } } },
+    keep,
+  );
   const recent = api.useQuery("get", "/api/v1/monitors/{id}/observations", { params: { path, query: { limit: 60 } } });
-  const open = api.useQuery("get", "/api/v1/incidents", { params: { query: { monitor: id, state: "open", limit: 1 } } });
+  const open = api.useQuery("get", "/api/v1/incidents", {
+    params: { query: { monitor: id, state: "open", limit: 1 } },
+  });
   const run = api.useMutation("post", "/api/v1/monitors/{id}/run");
   const [hidden, setHidden] = useState(false);
   const batch = useProbe(run.data ?? null);
@@ -85,7 +111,12 @@ function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Mo
           <h1>{report?.explanation ?? monitor.name}</h1>
           {report && holdWords(report.hold, now) && <p className="lead">{holdWords(report.hold, now)}</p>}
         </div>
-        <Actions monitor={monitor} incident={incident} probe={probe} probing={run.isPending || (batch !== null && !batch.done)} />
+        <Actions
+          monitor={monitor}
+          incident={incident}
+          probe={probe}
+          probing={run.isPending || (batch !== null && !batch.done)}
+        />
       </div>
       {batch && !hidden && (
         <Card
@@ -100,7 +131,11 @@ function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Mo
           <ProbeTable batch={batch} limit_ms={monitor.slow_ms} now={now} />
         </Card>
       )}
-      {report ? <VotesCard report={report} now={now} revision={monitor.revision} /> : <Failed error={reportError} retry={retry} />}
+      {report ? (
+        <VotesCard report={report} now={now} revision={monitor.revision} />
+      ) : (
+        <Failed error={reportError} retry={retry} />
+      )}
       <TimelineCard
         range={range}
         setRange={setRange}
@@ -113,7 +148,14 @@ function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Mo
         series={series.data}
         decisions={decisions.data?.items ?? []}
       />
-      <LatencyCard series={series.data} error={series.error} retry={() => void series.refetch()} from={from} to={to} zoom={zoom} />
+      <LatencyCard
+        series={series.data}
+        error={series.error}
+        retry={() => void series.refetch()}
+        from={from}
+        to={to}
+        zoom={zoom}
+      />
       <div className="two lean-left">
         <PhasesCard latest={latestByLocation(recent.data?.items ?? [])} />
         <FactsCard monitor={monitor} now={now} />
@@ -125,20 +167,42 @@ function Monitor({ monitor, report, reportError, retry }: { monitor: Schemas["Mo
 }
 
 /** State, for how long, and what has been done about it. */
-function StateLine({ monitor, report, incident, now }: { monitor: Schemas["Monitor"]; report: Schemas["StateReport"] | null; incident: Schemas["IncidentRow"] | null; now: number }) {
+function StateLine({
+  monitor,
+  report,
+  incident,
+  now,
+}: {
+  monitor: Schemas["Monitor"];
+  report: Schemas["StateReport"] | null;
+  incident: Schemas["IncidentRow"] | null;
+  now: number;
+}) {
   const state = report?.state ?? monitor.state;
   const since = report?.since ?? monitor.since;
   const start = incident ? incident.started_at : since;
   const words = [
     `since ${when(start, now)}`,
     incident && `incident opened ${when(incident.opened_at, now)}`,
-    incident && (incident.acked_at ? `acknowledged by ${incident.acked_by}` : incident.suppressed ? "nobody is told" : "no answer yet"),
+    incident &&
+      (incident.acked_at
+        ? `acknowledged by ${incident.acked_by}`
+        : incident.suppressed
+          ? "nobody is told"
+          : "no answer yet"),
     report?.maintenance && `in maintenance “${report.maintenance.name}” until ${when(report.maintenance.end, now)}`,
   ].filter(Boolean);
   return (
     <div className="row wide state-line">
       <StateWord state={state} large />
-      {report && <Tags low={report.low} stale={report.evidence_stale} flapping={report.flapping} doubt={report.locations_in_doubt} />}
+      {report && (
+        <Tags
+          low={report.low}
+          stale={report.evidence_stale}
+          flapping={report.flapping}
+          doubt={report.locations_in_doubt}
+        />
+      )}
       <b className="big-duration">{duration(now - (epoch(start) ?? now))}</b>
       <span className="muted" title={utc(start)}>
         {monitor.name} · {words.join(" · ")}

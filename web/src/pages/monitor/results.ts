@@ -4,7 +4,8 @@ type Row = Schemas["ObservationRow"];
 
 /** What a result was, in a few words: `HTTP 503`, `connect refused`. */
 export function saw(row: Row): string {
-  if (row.status) return row.class && row.class !== "status" ? `HTTP ${row.status}, ${classWords(row.class)}` : `HTTP ${row.status}`;
+  if (row.status)
+    return row.class && row.class !== "status" ? `HTTP ${row.status}, ${classWords(row.class)}` : `HTTP ${row.status}`;
   return row.class ? classWords(row.class) : "";
 }
 

@@ -88,7 +88,10 @@ export function scopeWords(scope: Report["scope"]): string | null {
 export function holdWords(hold: Report["hold"], now: number): string | null {
   if (!hold) return null;
   const until = epoch(hold.until);
-  if (hold.paused) return `The votes pointed to ${hold.toward}, and do not at the moment; the wait goes on when they do again.`;
+  if (hold.paused)
+    return `The votes pointed to ${hold.toward}, and do not at the moment; the wait goes on when they do again.`;
   if (until === null) return null;
-  return until > now ? `Becomes ${hold.toward} at ${when(until)} if the votes stay as they are.` : `About to become ${hold.toward}.`;
+  return until > now
+    ? `Becomes ${hold.toward} at ${when(until)} if the votes stay as they are.`
+    : `About to become ${hold.toward}.`;
 }

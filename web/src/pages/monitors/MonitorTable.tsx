@@ -92,8 +92,18 @@ function MonitorLine({ row, now, here, index }: { row: Row; now: number; here: b
 /** Seats when locations disagree, otherwise how many agree: only disagreement draws ink. */
 function Now({ row }: { row: Row }) {
   const counted = row.seats.filter((s) => s.counts);
-  const same = counted.every((s) => s.vote === "up") && counted.length === row.seats.length;
+  const same = counted.every((s) => s.vote === "up") && counted.length * 2 > row.seats.length;
+  const silent = row.seats.length - counted.length;
   if (row.state === "paused" || row.seats.length === 0) return <span className="muted">–</span>;
-  if (same) return <span className="soft">{plural(counted.length, "agrees", "agree")}</span>;
-  return <Seats size={11} needed={null} seats={row.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))} />;
+  if (same)
+    return (
+      <span className="soft nowrap">{`${plural(counted.length, "agrees", "agree")}${silent > 0 ? `, ${silent} not counted` : ""}`}</span>
+    );
+  return (
+    <Seats
+      size={11}
+      needed={null}
+      seats={row.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))}
+    />
+  );
 }

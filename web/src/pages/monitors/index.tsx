@@ -29,7 +29,10 @@ export function MonitorsPage() {
     queryKey: ["get", "/api/v1/monitors", "pages", params],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }) => {
-      const answer = await http.GET("/api/v1/monitors", { params: { query: { ...params, limit: 100, cursor: pageParam } }, signal });
+      const answer = await http.GET("/api/v1/monitors", {
+        params: { query: { ...params, limit: 100, cursor: pageParam } },
+        signal,
+      });
       return answer.data ?? { items: [], next: null };
     },
     getNextPageParam: (page) => page.next ?? undefined,
@@ -48,7 +51,13 @@ export function MonitorsPage() {
     <Page crumbs={[{ word: "Monitors" }]}>
       <div className="headline">
         <div>
-          <h1>{total === undefined ? "Monitors" : total === 0 ? "Nothing is watched yet." : `${plural(total, "monitor")}, the worst first`}</h1>
+          <h1>
+            {total === undefined
+              ? "Monitors"
+              : total === 0
+                ? "Nothing is watched yet."
+                : `${plural(total, "monitor")}, the worst first`}
+          </h1>
         </div>
         {role("editor") && (
           <div className="actions">
@@ -76,7 +85,13 @@ export function MonitorsPage() {
               const on = states.includes(state) || (state === "degraded" && states.includes("slow"));
               if (n === 0 && !on) return null;
               return (
-                <button key={state} type="button" className="chip" aria-pressed={on} onClick={() => setText(toggle(text.replace("state:slow", "state:degraded"), "state", state), true)}>
+                <button
+                  key={state}
+                  type="button"
+                  className="chip"
+                  aria-pressed={on}
+                  onClick={() => setText(toggle(text.replace("state:slow", "state:degraded"), "state", state), true)}
+                >
                   <StateMark state={state} />
                   <b>{count(n)}</b> {wordOf(state).toLowerCase()}
                 </button>
@@ -99,7 +114,8 @@ export function MonitorsPage() {
         </header>
         {unknown.length > 0 && (
           <p className="empty" role="status">
-            The filter does not know {unknown.join(", ")}. It knows words, state:, group:, label:, location: and sort:name or sort:state.
+            The filter does not know {unknown.join(", ")}. It knows words, state:, group:, label:, location: and
+            sort:name or sort:state.
           </p>
         )}
         {list.isPending && <Loading rows={8} />}
@@ -109,7 +125,11 @@ export function MonitorsPage() {
             {text === "" ? (
               <>
                 No monitor yet.{" "}
-                {role("editor") ? <Link to="/monitors/new">Paste an address and see it probed from every location.</Link> : "An editor can add one."}
+                {role("editor") ? (
+                  <Link to="/monitors/new">Paste an address and see it probed from every location.</Link>
+                ) : (
+                  "An editor can add one."
+                )}
               </>
             ) : (
               <>
@@ -131,7 +151,14 @@ export function MonitorsPage() {
             <MonitorTable rows={frozen.rows} here={here} />
           </div>
         )}
-        {list.hasNextPage && <More key={items.length} load={() => void list.fetchNextPage()} busy={list.isFetchingNextPage} shown={items.length} />}
+        {list.hasNextPage && (
+          <More
+            key={items.length}
+            load={() => void list.fetchNextPage()}
+            busy={list.isFetchingNextPage}
+            shown={items.length}
+          />
+        )}
       </section>
     </Page>
   );
@@ -145,7 +172,9 @@ function More({ load, busy, shown }: { load: () => void; busy: boolean; shown: n
   useEffect(() => {
     const element = ref.current;
     if (!element) return;
-    const watch = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && act.current(), { rootMargin: "800px" });
+    const watch = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && act.current(), {
+      rootMargin: "800px",
+    });
     watch.observe(element);
     return () => watch.disconnect();
   }, []);

@@ -20,7 +20,9 @@ type Row = Schemas["IncidentRow"];
 /** What needs somebody: open incidents, monitors that nobody can see, silent locations. */
 export function Attention({ overview, now }: { overview: Overview; now: number }) {
   const incidents = overview.incidents.filter((i) => !i.suppressed).sort((a, b) => rank(a.severity) - rank(b.severity));
-  const blind = overview.monitors.filter((m) => m.state === "unknown" && !incidents.some((i) => i.monitor?.id === m.id));
+  const blind = overview.monitors.filter(
+    (m) => m.state === "unknown" && !incidents.some((i) => i.monitor?.id === m.id),
+  );
   const silent = overview.locations.filter((l) => l.health === "offline");
   if (incidents.length + blind.length + silent.length === 0) return null;
   const parts = [
@@ -46,7 +48,12 @@ export function Attention({ overview, now }: { overview: Overview; now: number }
         </thead>
         <tbody>
           {incidents.slice(0, 20).map((row) => (
-            <IncidentLine key={row.id} row={row} monitor={overview.monitors.find((m) => m.id === row.monitor?.id)} now={now} />
+            <IncidentLine
+              key={row.id}
+              row={row}
+              monitor={overview.monitors.find((m) => m.id === row.monitor?.id)}
+              now={now}
+            />
           ))}
           {blind.slice(0, 20).map((monitor) => (
             <tr key={monitor.id} className="edged edge-unknown">
@@ -83,7 +90,9 @@ export function Attention({ overview, now }: { overview: Overview; now: number }
               <td className="second why">No agent of it has called for 30 s; its votes go stale and do not count.</td>
               <td className="off" />
               <td className="end">
-                <b className="nowrap">{location.health_since ? duration(now - (epoch(location.health_since) ?? now)) : ""}</b>
+                <b className="nowrap">
+                  {location.health_since ? duration(now - (epoch(location.health_since) ?? now)) : ""}
+                </b>
               </td>
               <td className="num off">
                 <ButtonLink compact to="/locations">
@@ -99,7 +108,12 @@ export function Attention({ overview, now }: { overview: Overview; now: number }
 }
 
 function MonitorSeats({ monitor }: { monitor: Schemas["MonitorRow"] }) {
-  return <Seats needed={null} seats={monitor.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))} />;
+  return (
+    <Seats
+      needed={null}
+      seats={monitor.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))}
+    />
+  );
 }
 
 function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["MonitorRow"] | undefined; now: number }) {
@@ -142,7 +156,10 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
               ack.mutate(path, {
                 onError: tellProblem,
                 onSettled: refresh,
-                onSuccess: () => tellUndo(`${name} is acknowledged: reminders stop.`, () => unack.mutate(path, { onSettled: refresh, onError: tellProblem })),
+                onSuccess: () =>
+                  tellUndo(`${name} is acknowledged: reminders stop.`, () =>
+                    unack.mutate(path, { onSettled: refresh, onError: tellProblem }),
+                  ),
               })
             }
           >

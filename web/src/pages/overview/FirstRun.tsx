@@ -18,12 +18,16 @@ export function FirstRun({ overview, channels }: { overview: Overview; channels:
   const real = overview.locations.filter((l) => !l.simulated);
   return (
     <>
-      <h1>{firstSentence(overview, channels)}</h1>
-      <p className="lead">
-        Any order works; what you leave out stays here until it is done.
-        {overview.locations.some((l) => l.simulated) &&
-          ` ${overview.locations.filter((l) => l.simulated).length} simulated locations already run on this machine, so that everything can be tried at once.`}
-      </p>
+      <div className="headline">
+        <div>
+          <h1>{firstSentence(overview, channels)}</h1>
+          <p className="lead">
+            Any order works; what you leave out stays here until it is done.
+            {overview.locations.some((l) => l.simulated) &&
+              ` ${overview.locations.filter((l) => l.simulated).length} simulated locations already run on this machine, so that everything can be tried at once.`}
+          </p>
+        </div>
+      </div>
       <Watch overview={overview} editor={role("editor")} />
       <Tell channels={channels} editor={role("editor")} />
       <Locate real={real} admin={role("admin")} />
@@ -34,13 +38,28 @@ export function FirstRun({ overview, channels }: { overview: Overview; channels:
 
 function firstSentence(overview: Overview, channels: readonly Schemas["Channel"][]): string {
   const watched = overview.counts.total;
-  if (watched === 0) return channels.length === 0 ? "Nothing is watched yet. Three steps, about five minutes." : "Nothing is watched yet.";
+  if (watched === 0)
+    return channels.length === 0
+      ? "Nothing is watched yet. Three steps, about five minutes."
+      : "Nothing is watched yet.";
   const first = overview.monitors[0]?.name ?? "One endpoint";
   const what = watched === 1 ? `${first} is watched` : `${count(watched)} monitors are watched`;
   return channels.length === 0 ? `${what}, but nobody is told.` : `${what}.`;
 }
 
-function Step({ n, done, title, beside, children }: { n: number; done: boolean; title: string; beside?: string; children: React.ReactNode }) {
+function Step({
+  n,
+  done,
+  title,
+  beside,
+  children,
+}: {
+  n: number;
+  done: boolean;
+  title: string;
+  beside?: string;
+  children: React.ReactNode;
+}) {
   return (
     <section className="card step" aria-label={title}>
       <div className="step-number">{done ? <StateMark state="up" size={18} label="done" /> : n}</div>
@@ -64,7 +83,8 @@ function Watch({ overview, editor }: { overview: Overview; editor: boolean }) {
     <Step n={1} done={done} title="Watch an endpoint">
       {watched.map((monitor) => (
         <p key={monitor.id} className="row">
-          <StateWord state={monitor.state} /> <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link> <span className="muted mono">{monitor.target}</span>
+          <StateWord state={monitor.state} /> <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link>{" "}
+          <span className="muted mono">{monitor.target}</span>
         </p>
       ))}
       {editor ? (
@@ -90,7 +110,9 @@ function Watch({ overview, editor }: { overview: Overview; editor: boolean }) {
       ) : (
         <p>An editor can add one.</p>
       )}
-      <p className="small soft">Nothing is saved yet: Quorate asks once from each location and shows how soon an outage would be seen.</p>
+      <p className="small soft">
+        Nothing is saved yet: Quorate asks once from each location and shows how soon an outage would be seen.
+      </p>
     </Step>
   );
 }
@@ -122,7 +144,16 @@ function Locate({ real, admin }: { real: readonly Schemas["Location"][]; admin: 
   const [location, setLocation] = useState<Schemas["Location"] | null>(null);
   const online = real.filter((l) => l.health === "online");
   return (
-    <Step n={3} done={online.length > 0} title="Add a real location" beside={online.length > 0 ? list(online.map((l) => l.name)) : "any small machine elsewhere; outgoing HTTPS is enough, no port is opened"}>
+    <Step
+      n={3}
+      done={online.length > 0}
+      title="Add a real location"
+      beside={
+        online.length > 0
+          ? list(online.map((l) => l.name))
+          : "any small machine elsewhere; outgoing HTTPS is enough, no port is opened"
+      }
+    >
       {!admin ? (
         <p>An administrator can add one.</p>
       ) : location ? (
@@ -132,7 +163,7 @@ function Locate({ real, admin }: { real: readonly Schemas["Location"][]; admin: 
           <ButtonLink to="/locations?add=1">Add another</ButtonLink>
         </div>
       ) : (
-        <LocationForm done={setLocation} />
+        <LocationForm brief done={setLocation} />
       )}
     </Step>
   );
@@ -160,12 +191,15 @@ function WhoVotes({ overview }: { overview: Overview }) {
             <tr>
               <th scope="row">
                 <span className="state">
-                  <StateMark state={simulated.every((l) => l.health === "online") ? "up" : "pending"} /> {list(simulated.map((l) => l.name))}
+                  <StateMark state={simulated.every((l) => l.health === "online") ? "up" : "pending"} />{" "}
+                  {list(simulated.map((l) => l.name))}
                 </span>
               </th>
               <td className="second">this machine, all of them</td>
               <td>{watched ? "yes, marked simulated" : "as soon as something is watched"}</td>
-              <td className="second soft">whether this machine reaches you; the map is pretended, the answers are real</td>
+              <td className="second soft">
+                whether this machine reaches you; the map is pretended, the answers are real
+              </td>
             </tr>
           )}
           {real.map((l) => (

@@ -7,7 +7,13 @@ import { wordOf } from "../../lib/states";
 import { isLoud, matrixOf } from "./matrix";
 
 /** Locations × monitors: a bad target is a column, a bad location is a row. */
-export function MatrixCard({ monitors, locations }: { monitors: readonly Schemas["MonitorRow"][]; locations: readonly Schemas["Location"][] }) {
+export function MatrixCard({
+  monitors,
+  locations,
+}: {
+  monitors: readonly Schemas["MonitorRow"][];
+  locations: readonly Schemas["Location"][];
+}) {
   const matrix = matrixOf(monitors);
   const rows = locations.filter((l) => l.enabled);
   if (rows.length === 0 || (matrix.columns.length === 0 && matrix.onlyDiffers.length === 0)) return null;
@@ -36,7 +42,8 @@ export function MatrixCard({ monitors, locations }: { monitors: readonly Schemas
               return (
                 <tr key={location.id} className={alone ? "strong" : undefined}>
                   <th scope="row">
-                    {location.name} <span className="muted small-weight">{location.region !== location.name && location.region}</span>
+                    {location.name}{" "}
+                    <span className="muted small-weight">{location.region !== location.name && location.region}</span>
                   </th>
                   {matrix.columns.map(({ monitor, cells }) => {
                     const cell = cells.get(location.name);
@@ -45,7 +52,10 @@ export function MatrixCard({ monitors, locations }: { monitors: readonly Schemas
                         {!cell ? (
                           <span className="muted">–</span>
                         ) : isLoud(cell) ? (
-                          <StateMark state={cell.counts ? (cell.vote ?? "none") : "unknown"} label={cell.counts ? wordOf(cell.vote) : "not counted"} />
+                          <StateMark
+                            state={cell.counts ? (cell.vote ?? "none") : "unknown"}
+                            label={cell.counts ? wordOf(cell.vote) : "not counted"}
+                          />
                         ) : (
                           <svg width="12" height="12" role="img" aria-label="Up">
                             <circle cx="6" cy="6" r="2" fill="var(--up)" />
@@ -54,7 +64,9 @@ export function MatrixCard({ monitors, locations }: { monitors: readonly Schemas
                       </td>
                     );
                   })}
-                  {matrix.onlyDiffers.length > 0 && <td>{alone ? `differs on ${plural(alone.count, "monitor")}` : ""}</td>}
+                  {matrix.onlyDiffers.length > 0 && (
+                    <td>{alone ? `differs on ${plural(alone.count, "monitor")}` : ""}</td>
+                  )}
                   <td className="cell-agree">{matrix.agree > 0 && <span className="agree-line" />}</td>
                 </tr>
               );

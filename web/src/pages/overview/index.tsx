@@ -24,14 +24,22 @@ export function OverviewPage() {
     return (
       <Page crumbs={[{ word: "Overview" }]}>
         <h1>Overview</h1>
-        {overview.isError ? <Failed error={overview.error} retry={() => void overview.refetch()} /> : <Loading rows={8} />}
+        {overview.isError ? (
+          <Failed error={overview.error} retry={() => void overview.refetch()} />
+        ) : (
+          <Loading rows={8} />
+        )}
       </Page>
     );
   // The guide stays until something is watched and somebody is told.
   const started = overview.data.counts.total > 0 && (channels.data === undefined || channels.data.items.length > 0);
   return (
     <Page crumbs={[{ word: started ? "Overview" : "First steps" }]}>
-      {started ? <Everything overview={overview.data} /> : <FirstRun overview={overview.data} channels={channels.data?.items ?? []} />}
+      {started ? (
+        <Everything overview={overview.data} />
+      ) : (
+        <FirstRun overview={overview.data} channels={channels.data?.items ?? []} />
+      )}
     </Page>
   );
 }

@@ -7,7 +7,12 @@ const row = (name: string, state: string, votes: Record<string, string>, silent:
     id: name,
     name,
     state,
-    seats: Object.entries(votes).map(([location, vote]) => ({ location, name: location, vote, counts: !silent.includes(location) })),
+    seats: Object.entries(votes).map(([location, vote]) => ({
+      location,
+      name: location,
+      vote,
+      counts: !silent.includes(location),
+    })),
   }) as unknown as Schemas["MonitorRow"];
 
 describe("locations × monitors", () => {

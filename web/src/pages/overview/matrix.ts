@@ -36,7 +36,8 @@ export function matrixOf(monitors: readonly Row[], most = 24): Matrix {
     const silent = monitor.seats.filter((s) => !s.counts);
     const odd = [...fails, ...silent];
     if (monitor.state === "up" && odd.length === 0) agree += 1;
-    else if (monitor.state === "up" && odd.length === 1 && odd[0]) lone.set(odd[0].name, [...(lone.get(odd[0].name) ?? []), monitor]);
+    else if (monitor.state === "up" && odd.length === 1 && odd[0])
+      lone.set(odd[0].name, [...(lone.get(odd[0].name) ?? []), monitor]);
     else columns.push({ monitor, cells: cellsOf(monitor) });
   }
   const onlyDiffers: Matrix["onlyDiffers"] = [];

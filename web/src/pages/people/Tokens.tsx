@@ -39,8 +39,8 @@ export function Tokens() {
       {tokens.isError && <Failed error={tokens.error} retry={() => void tokens.refetch()} />}
       {tokens.data && living.length === 0 && (
         <Empty>
-          No token yet. Make one, and send it as <code>Authorization: Bearer qrt_…</code>; <code>/api/v1/openapi.json</code> lists what can be
-          called.
+          No token yet. Make one, and send it as <code>Authorization: Bearer qrt_…</code>;{" "}
+          <code>/api/v1/openapi.json</code> lists what can be called.
         </Empty>
       )}
       {living.length > 0 && (
@@ -138,7 +138,11 @@ function NewToken({ done }: { done: (token: Schemas["CreatedToken"]) => void }) 
           {
             onSuccess: done,
             onError: (error) =>
-              setRefused(showRefusal(form, error, (f) => (f === "expires_at" ? "days" : f === "name" || f === "role" ? f : null))),
+              setRefused(
+                showRefusal(form, error, (f) =>
+                  f === "expires_at" ? "days" : f === "name" || f === "role" ? f : null,
+                ),
+              ),
           },
         );
       })}

@@ -78,7 +78,9 @@ export function Users() {
                         disabled={self}
                         w={120}
                         size="xs"
-                        onChange={(role) => role && save(user, { role: role as Schemas["Role"] }, `${user.email} is ${role} now.`)}
+                        onChange={(role) =>
+                          role && save(user, { role: role as Schemas["Role"] }, `${user.email} is ${role} now.`)
+                        }
                       />
                     </td>
                     <td>{user.disabled ? <StateWord state="disabled" /> : "allowed"}</td>
@@ -92,7 +94,10 @@ export function Users() {
                           onClick={() =>
                             recover.mutate(
                               { params: { path: { id: user.id } } },
-                              { onSuccess: (made) => setLink({ link: made, purpose: "choose a new password" }), onError: tellProblem },
+                              {
+                                onSuccess: (made) => setLink({ link: made, purpose: "choose a new password" }),
+                                onError: tellProblem,
+                              },
                             )
                           }
                         >
@@ -105,7 +110,9 @@ export function Users() {
                               save(
                                 user,
                                 { disabled: !user.disabled },
-                                user.disabled ? `${user.email} may sign in again.` : `${user.email} is signed out and may not sign in.`,
+                                user.disabled
+                                  ? `${user.email} may sign in again.`
+                                  : `${user.email} is signed out and may not sign in.`,
                               )
                             }
                           >
@@ -134,8 +141,8 @@ export function Users() {
         {link && (
           <div className="stack">
             <p>
-              Send this to <b>{link.link.email}</b>, who can {link.purpose} with it, once, until {when(link.link.expires_at)}. It is not
-              shown again.
+              Send this to <b>{link.link.email}</b>, who can {link.purpose} with it, once, until{" "}
+              {when(link.link.expires_at)}. It is not shown again.
             </p>
             <Copy text={link.link.url} />
           </div>

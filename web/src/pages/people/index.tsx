@@ -8,8 +8,8 @@ export function PeoplePage() {
     <Page crumbs={[{ word: "People and tokens" }]}>
       <h1>Who may look, change and administer</h1>
       <p className="lead">
-        Viewers read everything. Editors also change monitors and channels and answer incidents. Administrators also change locations,
-        people, tokens and settings.
+        Viewers read everything. Editors also change monitors and channels and answer incidents. Administrators also
+        change locations, people, tokens and settings.
       </p>
       <Users />
       <Tokens />

@@ -17,7 +17,12 @@ export function GeneralCard() {
     <Card title="General">
       {settings.isPending && <Loading rows={3} />}
       {settings.isError && <Failed error={settings.error} retry={() => void settings.refetch()} />}
-      {settings.data && <General key={JSON.stringify([settings.data.public_url, settings.data.report_zone, settings.data.retention.raw_days])} settings={settings.data} />}
+      {settings.data && (
+        <General
+          key={JSON.stringify([settings.data.public_url, settings.data.report_zone, settings.data.retention.raw_days])}
+          settings={settings.data}
+        />
+      )}
     </Card>
   );
 }
@@ -30,14 +35,18 @@ function General({ settings }: { settings: Schemas["Settings"] }) {
   const change = api.useMutation("patch", "/api/v1/settings");
   const [refused, setRefused] = useState<string | null>(null);
   const kept = settings.retention;
-  const form = useForm({ initialValues: { public_url: settings.public_url, report_zone: settings.report_zone, raw_days: kept.raw_days } });
+  const form = useForm({
+    initialValues: { public_url: settings.public_url, report_zone: settings.report_zone, raw_days: kept.raw_days },
+  });
   const admin = role("admin");
   const perDay = kept.raw_bytes_per_day;
   const days = Number(form.values.raw_days) || 0;
   const submit = form.onSubmit((v) => {
     setRefused(null);
     const body = {
-      ...(settings.public_url_fixed || v.public_url === settings.public_url ? {} : { public_url: v.public_url.trim() === "" ? null : v.public_url.trim() }),
+      ...(settings.public_url_fixed || v.public_url === settings.public_url
+        ? {}
+        : { public_url: v.public_url.trim() === "" ? null : v.public_url.trim() }),
       report_zone: v.report_zone,
       raw_days: v.raw_days,
     };
@@ -61,7 +70,14 @@ function General({ settings }: { settings: Schemas["Settings"] }) {
           readOnly={!admin || settings.public_url_fixed}
           {...form.getInputProps("public_url")}
         />
-        <Select label="Time zone of reports" description="Days and months are counted in it." data={zones()} searchable readOnly={!admin} {...form.getInputProps("report_zone")} />
+        <Select
+          label="Time zone of reports"
+          description="Days and months are counted in it."
+          data={zones()}
+          searchable
+          readOnly={!admin}
+          {...form.getInputProps("report_zone")}
+        />
         <NumberInput
           label="Keep raw results"
           description={
@@ -77,7 +93,8 @@ function General({ settings }: { settings: Schemas["Settings"] }) {
         />
       </div>
       <p className="muted small">
-        Quarter-hour figures are kept {plural(kept.quarter_days, "day")} and take {bytes(kept.rollup_bytes)}; state intervals and days are kept for ever.
+        Quarter-hour figures are kept {plural(kept.quarter_days, "day")} and take {bytes(kept.rollup_bytes)}; state
+        intervals and days are kept for ever.
       </p>
       {refused && <Refusal>{refused}</Refusal>}
       {admin && (

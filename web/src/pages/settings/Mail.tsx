@@ -19,7 +19,17 @@ type Mail = Schemas["MailServer"];
 export function MailCard() {
   const mail = api.useQuery("get", "/api/v1/settings/mail", undefined, { refetchInterval: false });
   return (
-    <Card title="Mail server" beside={mail.data && (mail.data.fixed ? "given when Quorate is started" : mail.data.configured ? "set" : "not set: mail channels cannot send")}>
+    <Card
+      title="Mail server"
+      beside={
+        mail.data &&
+        (mail.data.fixed
+          ? "given when Quorate is started"
+          : mail.data.configured
+            ? "set"
+            : "not set: mail channels cannot send")
+      }
+    >
       {mail.isPending && <Loading rows={3} />}
       {mail.isError && <Failed error={mail.error} retry={() => void mail.refetch()} />}
       {mail.data && (
@@ -77,7 +87,13 @@ function MailForm({ mail }: { mail: Mail }) {
   return (
     <form className="form" onSubmit={submit}>
       <div className="fields">
-        <TextInput label="Host" placeholder="smtp.shop.example" required readOnly={mail.fixed} {...form.getInputProps("host")} />
+        <TextInput
+          label="Host"
+          placeholder="smtp.shop.example"
+          required
+          readOnly={mail.fixed}
+          {...form.getInputProps("host")}
+        />
         <Select
           label="Security"
           readOnly={mail.fixed}
@@ -88,14 +104,43 @@ function MailForm({ mail }: { mail: Mail }) {
           ]}
           {...form.getInputProps("security")}
         />
-        <NumberInput label="Port" placeholder={String(ports[v.security as keyof typeof ports])} min={1} max={65_535} thousandSeparator="" readOnly={mail.fixed} {...form.getInputProps("port")} />
+        <NumberInput
+          label="Port"
+          placeholder={String(ports[v.security as keyof typeof ports])}
+          min={1}
+          max={65_535}
+          thousandSeparator=""
+          readOnly={mail.fixed}
+          {...form.getInputProps("port")}
+        />
       </div>
       <div className="fields">
-        <TextInput label="Name" description="Empty: no sign-in." autoComplete="off" readOnly={mail.fixed} {...form.getInputProps("username")} />
-        <PasswordInput label="Password" description={mail.has_password ? "Stored; left empty it stays." : "Stored encrypted."} autoComplete="new-password" readOnly={mail.fixed} {...form.getInputProps("password")} />
-        <TextInput label="From" description="The sender's address." placeholder="quorate@shop.example" required readOnly={mail.fixed} {...form.getInputProps("from")} />
+        <TextInput
+          label="Name"
+          description="Empty: no sign-in."
+          autoComplete="off"
+          readOnly={mail.fixed}
+          {...form.getInputProps("username")}
+        />
+        <PasswordInput
+          label="Password"
+          description={mail.has_password ? "Stored; left empty it stays." : "Stored encrypted."}
+          autoComplete="new-password"
+          readOnly={mail.fixed}
+          {...form.getInputProps("password")}
+        />
+        <TextInput
+          label="From"
+          description="The sender's address."
+          placeholder="quorate@shop.example"
+          required
+          readOnly={mail.fixed}
+          {...form.getInputProps("from")}
+        />
       </div>
-      {v.security === "none" && v.username !== "" && <p className="soft small">Name and password would cross the network in clear text.</p>}
+      {v.security === "none" && v.username !== "" && (
+        <p className="soft small">Name and password would cross the network in clear text.</p>
+      )}
       {refused && <Refusal>{refused}</Refusal>}
       {!mail.fixed && (
         <div className="actions">
@@ -103,7 +148,12 @@ function MailForm({ mail }: { mail: Mail }) {
             Save
           </Button>
           {mail.configured && (
-            <Button busy={remove.isPending} onClick={() => remove.mutate({}, { onSettled: refresh, onError: (error) => setRefused(problemOf(error).message) })}>
+            <Button
+              busy={remove.isPending}
+              onClick={() =>
+                remove.mutate({}, { onSettled: refresh, onError: (error) => setRefused(problemOf(error).message) })
+              }
+            >
               Forget it
             </Button>
           )}
@@ -123,7 +173,10 @@ function MailTest() {
       className="form"
       onSubmit={form.onSubmit((body) => {
         setRefused(null);
-        test.mutate({ body }, { onError: (error) => setRefused(showRefusal(form, error, (f) => (f === "to" ? f : null))) });
+        test.mutate(
+          { body },
+          { onError: (error) => setRefused(showRefusal(form, error, (f) => (f === "to" ? f : null))) },
+        );
       })}
     >
       <div className="row">
@@ -135,7 +188,10 @@ function MailTest() {
       <div aria-live="polite">
         {test.data && (
           <p className="row">
-            <StateWord state={test.data.delivered ? "up" : "down"} word={test.data.delivered ? "Accepted" : "Refused"} />
+            <StateWord
+              state={test.data.delivered ? "up" : "down"}
+              word={test.data.delivered ? "Accepted" : "Refused"}
+            />
             <span className="break">
               {test.data.answer} in {millis(test.data.took_ms)}
             </span>

@@ -42,7 +42,9 @@ export function SecretsCard() {
     >
       {secrets.isPending && <Loading rows={1} />}
       {secrets.isError && <Failed error={secrets.error} retry={() => void secrets.refetch()} />}
-      {secrets.data?.items.length === 0 && <Empty>None. A password typed into a check is kept as one of its own.</Empty>}
+      {secrets.data?.items.length === 0 && (
+        <Empty>None. A password typed into a check is kept as one of its own.</Empty>
+      )}
       {secrets.data && secrets.data.items.length > 0 && (
         <table className="grid folds">
           <caption className="hidden-visually">Secrets</caption>
@@ -62,7 +64,9 @@ export function SecretsCard() {
                 <th scope="row">
                   <code>{secret.name}</code>
                 </th>
-                <td className="second">{secret.used_by.length > 0 ? list(secret.used_by) : <span className="muted">nothing</span>}</td>
+                <td className="second">
+                  {secret.used_by.length > 0 ? list(secret.used_by) : <span className="muted">nothing</span>}
+                </td>
                 <td title={utc(secret.updated_at)}>{ago(secret.updated_at, now)}</td>
                 <td className="num end">
                   {admin && (
@@ -81,7 +85,11 @@ export function SecretsCard() {
           </tbody>
         </table>
       )}
-      <Modal opened={setting !== null} onClose={() => setSetting(null)} title={setting ? `Replace ${setting}` : "New secret"}>
+      <Modal
+        opened={setting !== null}
+        onClose={() => setSetting(null)}
+        title={setting ? `Replace ${setting}` : "New secret"}
+      >
         {setting !== null && (
           <SecretForm
             name={setting}
@@ -129,7 +137,15 @@ function SecretForm({ name, done }: { name: string; done: () => void }) {
         );
       })}
     >
-      {name === "" && <TextInput label="Name" description="Letters, digits, _ - and ." required data-autofocus {...form.getInputProps("name")} />}
+      {name === "" && (
+        <TextInput
+          label="Name"
+          description="Letters, digits, _ - and ."
+          required
+          data-autofocus
+          {...form.getInputProps("name")}
+        />
+      )}
       <PasswordInput label="Value" autoComplete="new-password" required {...form.getInputProps("value")} />
       {refused && <Refusal>{refused}</Refusal>}
       <div className="actions">
