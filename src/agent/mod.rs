@@ -106,7 +106,7 @@ pub async fn run(
     let watched = Arc::clone(&prober);
     helpers.spawn(async move { watched.watch_stalls().await });
     let delivery = CancellationToken::new();
-    let delivering = tokio::spawn(link::deliver::deliver(
+    let mut delivering = tokio::spawn(link::deliver::deliver(
         Arc::clone(&link),
         Arc::clone(&shared),
         delivery.clone(),
@@ -125,10 +125,10 @@ pub async fn run(
     let grace = config.timing.farewell;
     runner.run(work, shutdown, (grace, cut)).await;
 
-    // One batch in flight per process start: the regular delivery ends before the last one begins.
     delivery.cancel();
-    let _ = delivering.await;
-    let _ = tokio::time::timeout(grace, link::deliver::drain_all(&link, &shared)).await;
+    if tokio::time::timeout(grace, &mut delivering).await.is_err() {
+        delivering.abort();
+    }
     shared.spool.sync().await;
     let waiting = shared.spool.lock().waiting();
     tracing::info!(waiting, "the agent has stopped");

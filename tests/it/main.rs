@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod agent_link;
 mod api_openapi;
 mod database;
 mod decide;

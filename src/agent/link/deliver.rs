@@ -17,30 +17,31 @@ use crate::protocol::{Batch, BatchAnswer, MAX_BATCH, MAX_BATCH_BYTES, RejectCode
 /// How many reports fit a batch right now, per process start: fewer after one that was refused.
 type Limits = HashMap<Uuid, usize>;
 
-/// Delivers until `shutdown`.
-pub async fn deliver(link: Arc<Link>, shared: Arc<Shared>, shutdown: CancellationToken) {
+/// Delivers until `stop`, then what still waits, without trying anything twice. A batch that is under
+/// way is not cut short by `stop`: it may have arrived.
+pub async fn deliver(link: Arc<Link>, shared: Arc<Shared>, stop: CancellationToken) {
     let mut patience = link.patience();
     let mut limits = Limits::new();
-    loop {
+    while !stop.is_cancelled() {
         tokio::select! {
             () = shared.spool.wait(link.timing.flush) => {}
-            () = shutdown.cancelled() => return,
+            () = stop.cancelled() => {}
         }
-        tokio::select! {
-            () = drain(&link, &shared, &mut patience, &mut limits) => {}
-            () = shutdown.cancelled() => return,
-        }
+        drain(&link, &shared, &stop, &mut patience, &mut limits).await;
     }
-}
-
-/// Delivers everything that waits now; for the end of the process, where the caller sets a limit.
-pub async fn drain_all(link: &Link, shared: &Arc<Shared>) {
-    drain(link, shared, &mut link.patience(), &mut Limits::new()).await;
+    // What was kept between the last look and the end.
+    drain(&link, &shared, &stop, &mut patience, &mut limits).await;
 }
 
 /// Until nothing waits. The present process start and the oldest other take turns, so that neither what
 /// happens now nor what was missed has to wait for the other.
-async fn drain(link: &Link, shared: &Arc<Shared>, patience: &mut Patience, limits: &mut Limits) {
+async fn drain(
+    link: &Link,
+    shared: &Arc<Shared>,
+    stop: &CancellationToken,
+    patience: &mut Patience,
+    limits: &mut Limits,
+) {
     loop {
         let boots = shared.spool.lock().waiting_boots();
         if boots.is_empty() {
@@ -48,20 +49,20 @@ async fn drain(link: &Link, shared: &Arc<Shared>, patience: &mut Patience, limit
         }
         for boot in boots.into_iter().take(2) {
             let limit = limits.entry(boot).or_insert(MAX_BATCH);
-            match batch(link, shared, boot, limit).await {
-                Ok(()) => {
-                    if patience.fine() {
-                        let waiting = shared.spool.lock().waiting();
-                        tracing::info!(waiting, "reports are taken again");
-                    }
+            let Err(trouble) = batch(link, shared, boot, limit).await else {
+                if patience.fine() {
+                    let waiting = shared.spool.lock().waiting();
+                    tracing::info!(waiting, "reports are taken again");
                 }
-                Err(trouble) => {
-                    let pause = patience.after(&trouble);
-                    if patience.is_news() {
-                        tracing::warn!(%trouble, "reports are not taken; keeping them");
-                    }
-                    tokio::time::sleep(pause).await;
-                }
+                continue;
+            };
+            let pause = patience.after(&trouble);
+            if patience.is_news() {
+                tracing::warn!(%trouble, "reports are not taken; keeping them");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stop.cancelled() => return,
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the tests stand on: a database each, and real counterparts to talk to.
 
+pub(crate) mod coordinator_end;
 pub(crate) mod db;
 pub(crate) mod delivery;
 pub(crate) mod hook_sink;
