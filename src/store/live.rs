@@ -45,10 +45,12 @@ pub async fn insert(conn: &mut PgConnection, row: &LiveSave) -> sqlx::Result<()>
 /// that locks and reads sees stale rows after it waited.
 pub async fn lock(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<()> {
     sqlx::query!(
-        "select monitor_id from monitor_live where monitor_id = any($1) order by monitor_id for no key update",
+        "select count(*) from (
+             select from monitor_live where monitor_id = any($1) order by monitor_id for no key update
+         ) as locked",
         monitors
     )
-    .fetch_all(conn)
+    .fetch_one(conn)
     .await?;
     Ok(())
 }

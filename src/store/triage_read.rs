@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use crate::domain::ids::{LocationKey, MonitorKey};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize)]
 pub struct LocationRow {
+    #[serde(rename = "location_id")]
     pub location: LocationKey,
     pub uid: Uuid,
     pub name: String,
@@ -44,7 +45,7 @@ pub async fn locations(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<
     .await
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize)]
 pub struct WindowRow {
     pub start_at: Timestamp,
     pub end_at: Timestamp,
@@ -54,23 +55,39 @@ pub struct WindowRow {
     pub pause_probes: bool,
 }
 
-/// Windows that have begun and ended at most two days ago (their tail, two intervals long, may still
-/// matter).
-pub async fn windows(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<WindowRow>> {
-    sqlx::query!(
-        "select start_at, end_at, monitors, suppress_alerts, pause_probes from maintenance
-         where start_at <= $1 and end_at > $1::timestamptz - interval '2 days' order by start_at",
+/// What every decision of a transaction shares.
+#[derive(Debug)]
+pub struct ContextRows {
+    pub locations: Vec<LocationRow>,
+    /// Begun, and ended at most two days ago: their tail, two intervals long, may still matter.
+    pub windows: Vec<WindowRow>,
+    /// Until when deadlines are lenient.
+    pub grace_until: Option<Timestamp>,
+}
+
+/// All of it in one exchange, because every batch asks.
+pub async fn context(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<ContextRows> {
+    let row = sqlx::query!(
+        r#"select
+            coalesce((select json_agg(l order by l.location_id) from (
+                select location_id, uid, name, region, domain, enabled, simulated,
+                       exists (select from agent a where a.location_id = l.location_id and a.revoked_at is null
+                               and a.last_seen_at > $1::timestamptz - interval '30 seconds') as online
+                from location l where deleted_at is null) as l), '[]') as "locations!",
+            coalesce((select json_agg(w order by w.start_at) from (
+                select start_at, end_at, monitors, suppress_alerts, pause_probes from maintenance
+                where start_at <= $1 and end_at > $1::timestamptz - interval '2 days') as w), '[]') as "windows!",
+            (select grace_until from sweep) as grace_until"#,
         now.to_sqlx()
     )
-    .map(|r| WindowRow {
-        start_at: r.start_at.to_jiff(),
-        end_at: r.end_at.to_jiff(),
-        monitors: r.monitors,
-        suppress_alerts: r.suppress_alerts,
-        pause_probes: r.pause_probes,
+    .fetch_one(conn)
+    .await?;
+    let read = |e: serde_json::Error| sqlx::Error::Decode(e.into());
+    Ok(ContextRows {
+        locations: serde_json::from_value(row.locations).map_err(read)?,
+        windows: serde_json::from_value(row.windows).map_err(read)?,
+        grace_until: row.grace_until.map(|t| t.to_jiff()),
     })
-    .fetch_all(conn)
-    .await
 }
 
 /// A monitor's settings as deciding needs them.
@@ -155,15 +172,6 @@ pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result
     })
     .fetch_one(conn)
     .await
-}
-
-/// The sweep's memory: when a coordinator swept last, and until when deadlines are lenient.
-pub async fn grace_until(conn: &mut PgConnection) -> sqlx::Result<Option<Timestamp>> {
-    Ok(sqlx::query_scalar!("select grace_until from sweep")
-        .fetch_optional(conn)
-        .await?
-        .flatten()
-        .map(|t| t.to_jiff()))
 }
 
 /// How many monitors a location is configured for.

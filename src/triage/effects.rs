@@ -108,7 +108,7 @@ async fn write_incident(
     let monitor = one.config.monitor;
     let why = one.step.why.clone();
     let known = one.live.incident.as_ref().and_then(|i| i.key);
-    let known = known.or(one.before.incident.as_ref().and_then(|i| i.key)).map(|k| k.0);
+    let known = known.or(one.incident_before.as_ref().and_then(|i| i.key)).map(|k| k.0);
     let incident = match (&event.what, known) {
         (What::Opened { severity, low, started_at }, _) => {
             let incident = store::id_at(now);
@@ -190,7 +190,7 @@ async fn write_incident(
 
 /// The kind, the severity now and the one before, for events that people may hear.
 fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option<Severity>)> {
-    let last = one.before.incident.as_ref().map_or(Severity::Down, |i| i.severity);
+    let last = one.incident_before.as_ref().map_or(Severity::Down, |i| i.severity);
     Some(match event.what {
         What::Opened { severity, .. } => (NoticeKind::Opened, severity, None),
         What::Reopened { severity } => (NoticeKind::Reopened, severity, None),

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::domain::Millis;
 use crate::domain::decision::{self, Disposition, Halt, HistoryOnly, Live, Seen, State, Step};
 use crate::domain::ids::{LocationKey, MonitorKey};
+use crate::domain::incident::Incident;
 use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
@@ -96,7 +97,8 @@ pub struct Triage {
 struct Decided {
     config: Arc<Settings>,
     live: Live,
-    before: Live,
+    /// The incident that was open before.
+    incident_before: Option<Incident>,
     step: Step,
     old_wake: Option<Timestamp>,
 }
@@ -214,7 +216,8 @@ impl Triage {
         let mut tx = self.pool.begin().await?;
         let last = store::boots::lock(&mut tx, delivery.agent, delivery.boot, now).await?;
         let mut settled = Settled::default();
-        let fresh = self.sort_out(&mut tx, delivery, last, now, &mut settled).await?;
+        let oldest = store::reports::oldest(&mut tx).await?.unwrap_or(now);
+        let fresh = self.sort_out(&mut tx, delivery, last, oldest, now, &mut settled).await?;
         let monitors: Vec<i32> = fresh.keys().map(|m| m.0).collect();
         store::live::lock(&mut tx, &monitors).await?;
         let context = Context::read(&mut tx, now).await?;
@@ -242,12 +245,12 @@ impl Triage {
         conn: &mut PgConnection,
         delivery: &'a Delivery,
         last: i64,
+        oldest: Timestamp,
         now: Timestamp,
         settled: &mut Settled,
     ) -> sqlx::Result<BTreeMap<MonitorKey, Vec<Fresh<'a>>>> {
         let uids = delivery.reports.iter().filter_map(|r| r.report.as_ref()).map(|r| r.monitor);
         let keys = self.configs.keys(conn, uids).await?;
-        let oldest = store::reports::oldest(conn).await?.unwrap_or(now);
         let mut fresh: BTreeMap<MonitorKey, Vec<Fresh<'a>>> = BTreeMap::new();
         let mut highest = last;
         for delivered in &delivery.reports {
@@ -306,13 +309,13 @@ impl Triage {
         let mut decided = Vec::with_capacity(rows.len());
         for row in rows {
             let Some(config) = configs.get(&row.monitor) else { continue };
-            let before = parse_live(&row.live)?;
-            let mut live = before.clone();
+            let mut live = parse_live(&row.live)?;
+            let incident_before = live.incident.clone();
             let given = config.given(context);
             let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
             let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
             let config = Arc::clone(config);
-            decided.push(Decided { config, live, before, step, old_wake: row.wake_at });
+            decided.push(Decided { config, live, incident_before, step, old_wake: row.wake_at });
         }
         Ok(decided)
     }
