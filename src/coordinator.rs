@@ -5,7 +5,6 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
     time::Duration,
 };
 
@@ -18,15 +17,12 @@ use crate::{
     api::{self, ApiConfig, AppState},
     clock::Clock,
     config::CoordinatorConfig,
-    domain::{address::AllowList, channel::MailServer},
-    net::Guard,
     notify::{Notifier, NotifySettings},
     process::{
         Shutdown,
         health::{Health, Pulse},
     },
     store::{self, seal::Sealer},
-    triage::Triage,
     upkeep::Upkeep,
 };
 
@@ -47,8 +43,8 @@ pub async fn run(
     let watch = watch_database(options, pool.clone(), health.clone(), health.pulse("database"));
     shutdown.spawn(shutdown.stopping().clone().run_until_cancelled_owned(watch));
     correct(&clock, &pool).await.context("the database's time")?;
-    let triage = Arc::new(Triage::new(pool.clone()));
-    let upkeep = Upkeep { pool: pool.clone(), triage: Arc::clone(&triage), clock: clock.clone() };
+    let upkeep = Upkeep::new(pool.clone(), clock.clone());
+    let triage = std::sync::Arc::clone(&upkeep.triage);
     // Before anybody is served: reports need partitions, and a gap is noticed before new votes hide it.
     upkeep.partitions(clock.now()).await.context("the partitions of raw results")?;
     upkeep.sweep(clock.now()).await.context("the first sweep")?;
@@ -96,19 +92,16 @@ fn notifier(
     clock: &Clock,
     sealer: &Sealer,
 ) -> anyhow::Result<Notifier> {
-    let mail = config.server.smtp_url.as_ref().map(|url| MailServer::from_url(url.reveal()));
-    let extra_ca = config.server.extra_ca.as_ref();
-    let extra_ca = extra_ca.map(|file| {
+    let server = &config.server;
+    let smtp_url = server.smtp_url.as_ref().map(|url| url.reveal());
+    let extra_ca = server.extra_ca.as_ref().map(|file| {
         std::fs::read_to_string(file)
             .with_context(|| format!("QUORATE_EXTRA_CA: {}", file.display()))
     });
     let settings = NotifySettings {
         extra_ca: extra_ca.transpose()?,
-        public_url: config.server.public_url.clone(),
         listen_url: Some(listen_url.clone()),
-        mail: mail.transpose().context("QUORATE_SMTP_URL")?,
-        guard: Guard::new(AllowList::new(config.allow_net.iter().copied(), Vec::new())),
-        ..NotifySettings::default()
+        ..NotifySettings::from_start(&server.public_url, smtp_url, &config.allow_net)?
     };
     Ok(Notifier::new(pool.clone(), clock.clone(), sealer.clone(), settings)?)
 }

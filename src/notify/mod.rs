@@ -32,6 +32,7 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use sqlx::PgPool;
 use url::Url;
@@ -40,6 +41,8 @@ use uuid::Uuid;
 use crate::{
     clock::Clock,
     domain::{
+        Invalid,
+        address::AllowList,
         channel::{ChannelConfig, MailServer, ParsedChannel},
         notice::Notice,
     },
@@ -68,6 +71,23 @@ pub struct NotifySettings {
     pub workers: usize,
     /// [`SEND_TIMEOUT`], or less in tests.
     pub timeout: Duration,
+}
+
+impl NotifySettings {
+    /// From flags and environment. An error names `QUORATE_SMTP_URL` and what is wrong with it.
+    pub fn from_start(
+        public_url: &Option<Url>,
+        smtp_url: Option<&str>,
+        allow_net: &[IpNet],
+    ) -> Result<Self, NotifyError> {
+        let wrong = |e: Invalid| NotifyError::Start(format!("QUORATE_SMTP_URL: {}", e.message));
+        Ok(Self {
+            public_url: public_url.clone(),
+            mail: smtp_url.map(MailServer::from_url).transpose().map_err(wrong)?,
+            guard: Guard::new(AllowList::new(allow_net.iter().copied(), Vec::new())),
+            ..Self::default()
+        })
+    }
 }
 
 impl Default for NotifySettings {

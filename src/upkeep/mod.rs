@@ -33,6 +33,10 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
+    pub fn new(pool: PgPool, clock: Clock) -> Self {
+        Self { triage: Arc::new(Triage::new(pool.clone())), pool, clock }
+    }
+
     /// Notices a gap in which nobody swept, then lets time pass for every monitor whose deadline has
     /// come. True when more are waiting.
     pub async fn sweep(&self, now: Timestamp) -> anyhow::Result<bool> {

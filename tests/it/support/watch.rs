@@ -82,11 +82,7 @@ impl Watch {
     }
 
     pub(crate) fn upkeep(&self) -> Upkeep {
-        Upkeep {
-            pool: self.db.pool().clone(),
-            triage: std::sync::Arc::new(Triage::new(self.db.pool().clone())),
-            clock: quorate::clock::Clock::manual(self.start),
-        }
+        Upkeep::new(self.db.pool().clone(), quorate::clock::Clock::manual(self.start))
     }
 
     /// A monitor on all locations, every 60 s.
