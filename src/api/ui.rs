@@ -14,7 +14,7 @@ use tower_http::compression::CompressionLayer;
 use super::{AppState, error::ApiError};
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/web/dist"]
+#[folder = "web/dist"]
 #[allow_missing = true]
 struct Files;
 

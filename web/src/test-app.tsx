@@ -9,7 +9,10 @@ import { theme, variables } from "./theme";
 export type Answer = { status?: number; body: unknown };
 
 /** Answers requests by `METHOD /path`; what is not listed is 404. Returns what was asked, in order. */
-export function stubApi(answers: Record<string, Answer | ((body: unknown) => Answer)>): { asked: string[]; bodies: unknown[] } {
+export function stubApi(answers: Record<string, Answer | ((body: unknown) => Answer)>): {
+  asked: string[];
+  bodies: unknown[];
+} {
   const asked: string[] = [];
   const bodies: unknown[] = [];
   vi.stubGlobal("fetch", async (request: Request) => {
@@ -21,7 +24,10 @@ export function stubApi(answers: Record<string, Answer | ((body: unknown) => Ans
     const entry = answers[key];
     const answer = typeof entry === "function" ? entry(body) : entry;
     const found = answer ?? { status: 404, body: { error: { code: "not_found", message: "There is no such thing." } } };
-    return new Response(JSON.stringify(found.body), { status: found.status ?? 200, headers: { "content-type": "application/json" } });
+    return new Response(JSON.stringify(found.body), {
+      status: found.status ?? 200,
+      headers: { "content-type": "application/json" },
+    });
   });
   return { asked, bodies };
 }

@@ -25,6 +25,8 @@ export const theme = createTheme({
     },
     Menu: { defaultProps: { transitionProps: { duration: 0 }, withinPortal: true } },
     Select: { defaultProps: { comboboxProps: { transitionProps: { duration: 0 } }, allowDeselect: false } },
+    // Whatever is not needed says so itself.
+    InputWrapper: { defaultProps: { withAsterisk: false } },
     Switch: { defaultProps: { withThumbIndicator: false } },
   },
 });

@@ -11,8 +11,12 @@ describe("a list that is being used", () => {
   it("keeps its order and counts what would change", () => {
     expect(see("abc", "abc")).toEqual(["abc", 0]);
     expect(see("cab", "abc")).toEqual(["abc", 1]);
-    expect(see("abcd", "abc")).toEqual(["abc", 1]);
+    expect(see("adbc", "abc")).toEqual(["abc", 1]);
     expect(see("ac", "abc")).toEqual(["ac", 1]);
     expect(see("dca", "abc")).toEqual(["ac", 3]);
+  });
+  it("takes the next page at its end", () => {
+    expect(see("abcde", "abc")).toEqual(["abcde", 0]);
+    expect(see("bacd", "abc")).toEqual(["abcd", 1]);
   });
 });

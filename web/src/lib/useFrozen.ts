@@ -24,7 +24,10 @@ export function useFrozen<T>(
   };
 }
 
-/** The rows in a given order, new ones left out, and how many would stand elsewhere. */
+/**
+ * The rows in a given order, and how many would stand elsewhere. New rows among the known ones are
+ * left out; those after the last known one (the next page) are simply added.
+ */
 export function inOrder<T>(
   rows: readonly T[],
   order: readonly string[],
@@ -33,13 +36,14 @@ export function inOrder<T>(
   const byId = new Map(rows.map((row) => [idOf(row), row]));
   const shown = order.flatMap((id) => byId.get(id) ?? []);
   const known = new Set(order);
-  const came = rows.filter((row) => !known.has(idOf(row))).length;
+  const end = rows.findLastIndex((row) => known.has(idOf(row))) + 1;
+  const came = rows.slice(0, end).filter((row) => !known.has(idOf(row))).length;
   const left = order.filter((id) => !byId.has(id)).length;
   const remaining = rows.filter((row) => known.has(idOf(row)));
   // What is no longer in step: everything outside the longest run that kept its order.
   const places = remaining.map((row) => order.indexOf(idOf(row)));
   const moved = remaining.length - longestRise(places);
-  return { shown, changed: came + left + moved };
+  return { shown: [...shown, ...rows.slice(end)], changed: came + left + moved };
 }
 
 /** Length of the longest rising subsequence. */

@@ -5,7 +5,11 @@ import { renderAt, stubApi } from "../../test-app";
 import { SetupPage } from "./Setup";
 import { SignInPage } from "./SignIn";
 
-const me = { name: "lm@shop.example", role: "admin", user: { id: "u", email: "lm@shop.example", name: "", session: "s" } };
+const me = {
+  name: "lm@shop.example",
+  role: "admin",
+  user: { id: "u", email: "lm@shop.example", name: "", session: "s" },
+};
 const routes = [
   { path: "/sign-in", element: <SignInPage /> },
   { path: "/setup/:token", element: <SetupPage /> },
@@ -18,7 +22,9 @@ describe("sign-in", () => {
     stubApi({
       "GET /setup": { body: { needs_first_admin: false } },
       "POST /session": () =>
-        right ? { status: 201, body: me } : { status: 401, body: { error: { code: "unauthorized", message: "E-mail or password is wrong." } } },
+        right
+          ? { status: 201, body: me }
+          : { status: 401, body: { error: { code: "unauthorized", message: "E-mail or password is wrong." } } },
     });
     renderAt("/sign-in", routes);
     const user = userEvent.setup();
@@ -40,8 +46,13 @@ describe("sign-in", () => {
 describe("a one-time link", () => {
   it("puts a refusal at the field that it names", async () => {
     const { bodies } = stubApi({
-      "GET /setup/t": { body: { purpose: "first_admin", email: null, role: "admin", expires_at: "2026-11-18T00:00:00Z" } },
-      "POST /setup/t": { status: 422, body: { error: { code: "invalid", message: "is not an e-mail address", field: "email" } } },
+      "GET /setup/t": {
+        body: { purpose: "first_admin", email: null, role: "admin", expires_at: "2026-11-18T00:00:00Z" },
+      },
+      "POST /setup/t": {
+        status: 422,
+        body: { error: { code: "invalid", message: "is not an e-mail address", field: "email" } },
+      },
     });
     renderAt("/setup/t", routes);
     const user = userEvent.setup();

@@ -19,7 +19,10 @@ function Harness() {
   );
 }
 
-const as = (role: string) => ({ "GET /session": { body: { name: role, role } }, "POST /incidents/i/ack": { body: {} } });
+const as = (role: string) => ({
+  "GET /session": { body: { name: role, role } },
+  "POST /incidents/i/ack": { body: {} },
+});
 
 describe("what can be done with a monitor", () => {
   it("is absent for viewers", async () => {

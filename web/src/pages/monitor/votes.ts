@@ -27,22 +27,27 @@ export function whyNot(vote: Vote): string | null {
 /** The report's votes as rows; ages go on counting between two answers. */
 export function voteRows(report: Report, now: number): VoteRow[] {
   const lag = Math.max(0, now - (epoch(report.now) ?? now));
-  return report.votes.map((vote) => ({
-    location: vote.location.name,
-    region: vote.location.region,
-    domain: vote.location.domain,
-    simulated: vote.location.simulated,
-    vote: vote.vote,
-    run: vote.run?.count ?? 0,
-    runOf: vote.run?.outcome === "pass" || vote.run?.outcome === "fail" ? vote.run.outcome : null,
-    needed: vote.run?.needed ?? null,
-    saw: vote.saw,
-    address: vote.address ?? null,
-    age_s: vote.age_ms == null ? null : vote.age_ms / 1000 + lag,
-    stale_after_s: vote.stale_after_s,
-    counts: vote.counts,
-    why: whyNot(vote),
-  }));
+  return report.votes.map((vote) => {
+    const age_s = vote.age_ms == null ? null : vote.age_ms / 1000 + lag;
+    // Ages go on counting while the link is lost; a vote that has gone stale since is not shown as good.
+    const stale = vote.counts && age_s !== null && age_s > vote.stale_after_s;
+    return {
+      location: vote.location.name,
+      region: vote.location.region,
+      domain: vote.location.domain,
+      simulated: vote.location.simulated,
+      vote: vote.vote,
+      run: vote.run?.count ?? 0,
+      runOf: vote.run?.outcome === "pass" || vote.run?.outcome === "fail" ? vote.run.outcome : null,
+      needed: vote.run?.needed ?? null,
+      saw: vote.saw,
+      address: vote.address ?? null,
+      age_s,
+      stale_after_s: vote.stale_after_s,
+      counts: vote.counts && !stale,
+      why: stale ? "too old by now" : whyNot(vote),
+    };
+  });
 }
 
 export function seatsOf(rows: readonly VoteRow[]): Seat[] {
