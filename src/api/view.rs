@@ -43,9 +43,8 @@ pub struct View {
 
 impl Surroundings {
     pub async fn read(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Self> {
-        let locations = store::triage_read::locations(conn, now).await?;
-        let windows = store::triage_read::windows(conn, now).await?;
-        let grace_until = store::triage_read::grace_until(conn).await?;
+        let store::triage_read::ContextRows { locations, windows, grace_until } =
+            store::triage_read::context(conn, now).await?;
         Ok(Self {
             now,
             locations: locations.into_iter().map(|row| (row.location, row)).collect(),
