@@ -2,7 +2,7 @@
 
 use super::super::{
     Disposition, FirstKind, Flag, HistoryOnly, Inputs, Live, Raw, Scope, Seen, Standing, State,
-    VoteState, What, delete, judge, pause, resume, wave,
+    VoteState, What, delete, pause, resume, wave,
 };
 use super::world::World;
 use super::{Bench, F1, F2, F3, F5, manual, seats};

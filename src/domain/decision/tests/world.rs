@@ -34,8 +34,6 @@ pub(in super::super) struct World<'a> {
     /// From deciding on a wave to the first probe of it.
     pub(in super::super) dispatch: Millis,
     pub(in super::super) waves: bool,
-    /// Shift of the schedule.
-    pub(in super::super) phase: Millis,
     pub(in super::super) live: Live,
     pub(in super::super) seen: Vec<Seen>,
     pub(in super::super) events: Vec<(Millis, String)>,
@@ -52,7 +50,6 @@ impl<'a> World<'a> {
             takes: 0,
             dispatch: 2_000,
             waves: true,
-            phase: 0,
             live: Live::default(),
             seen: Vec::new(),
             events: Vec::new(),
@@ -77,7 +74,7 @@ impl<'a> World<'a> {
         let interval = self.policy.interval;
         let count = self.seats.len() as Millis;
         for (seat, index) in self.seats.iter().zip(0..) {
-            let first = (self.phase + index * interval / count).rem_euclid(interval);
+            let first = index * interval / count;
             self.order += 1;
             self.queue.push(Reverse((first, self.order, Due::Probe(seat.key, Why::Scheduled))));
         }
