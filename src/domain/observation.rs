@@ -23,10 +23,10 @@ pub struct Observation {
     pub address: Option<String>,
     /// Decoded body bytes read.
     pub size: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub hops: Vec<Hop>,
     pub certificate: Option<Certificate>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub assertions: Vec<Judged>,
     pub evidence: Option<Evidence>,
 }

@@ -15,6 +15,7 @@ mod notify_mail;
 mod notify_outbox;
 mod notify_webhook;
 mod private_postgres;
+mod probe_cli;
 mod probe_dns;
 mod probe_hostile;
 mod probe_http;

@@ -193,6 +193,7 @@ async fn case_29_another_port_of_the_host_does_not_matter() {
         assert_eq!(seen.class, Some(Class::ConnectRefused));
         assert_eq!(seen.phases_us.resolve, None, "nothing was looked up for an address");
         assert!(seen.phases_us.connect.is_some() && seen.phases_us.first_byte.is_none());
+        assert_eq!(seen.address.as_deref(), Some("127.0.0.1"));
     }
     assert_eq!(probe_in(&ctx, json!({"url": good.url("/")}), 2_000).await.outcome, Outcome::Pass);
 }

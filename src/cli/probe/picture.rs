@@ -42,13 +42,20 @@ pub(super) fn draw(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> Str
             out.push_str(&hops(term, seen));
             out.push_str(&bars::draw(term, seen));
             out.push('\n');
-            out.push_str(&facts(term, seen, term.width, NARROW_LABEL).join("\n"));
-            out.push('\n');
+            for fact in facts(term, seen, term.width, NARROW_LABEL) {
+                out.push_str(&fact);
+                out.push('\n');
+            }
             out.push_str(&unseen(term, seen));
             out.push_str(&advice(term, class));
         }
     }
-    term.text(&out)
+    let mut text: String = term.text(&out).lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
+    // A part that had nothing to say leaves no gap.
+    while text.contains("\n\n\n") {
+        text = text.replace("\n\n\n", "\n\n");
+    }
+    text
 }
 
 /// `● Pass  HTTP 200 in 118 ms from 203.0.113.74`
@@ -188,6 +195,7 @@ fn address_text(address: &str, seen: &Observation) -> String {
     let others: Vec<&str> = resolved.iter().map(String::as_str).filter(|ip| *ip != address).collect();
     match (seen.phases_us.resolve, others.len()) {
         (None, _) => format!("{address} ({family}), as it was given"),
+        (Some(_), _) if resolved.is_empty() => format!("{address} ({family})"),
         (Some(_), 0) => format!("{address} ({family}), the only one"),
         (Some(_), count @ 1..=3) => format!("{address} ({family}), of {}: also {}, not used", count + 1, others.join(", ")),
         (Some(_), count) => {

@@ -52,6 +52,7 @@ pub(super) async fn connect(target: &Target, ctx: &Context, deadline: Instant, t
         }
     };
     trace.resolved = candidates.ready.clone();
+    trace.address = None;
     trace.enter(Stage::Connect);
     let (stream, address) = race::run(candidates, target.port, &ctx.0.guard, trace).await?;
     trace.leave();

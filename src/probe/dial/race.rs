@@ -36,7 +36,7 @@ pub(super) async fn run(candidates: Candidates, port: u16, guard: &Guard, trace:
             started += 1;
         }
         if attempts.is_empty() && late.is_none() {
-            return Err(failure(&refusals));
+            return Err(failure(&refusals, trace));
         }
         let may_start = !queue.is_empty() && started < MOST_ATTEMPTS;
         tokio::select! {
@@ -92,7 +92,7 @@ fn in_turn(found: Vec<IpAddr>) -> Vec<IpAddr> {
 }
 
 /// One failure for all attempts: the one that tells most about the target.
-fn failure(refusals: &[(SocketAddr, ConnectError)]) -> Failure {
+fn failure(refusals: &[(SocketAddr, ConnectError)], trace: &mut Trace) -> Failure {
     let rank = |error: &ConnectError| match error {
         ConnectError::Io(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => 0,
@@ -106,7 +106,10 @@ fn failure(refusals: &[(SocketAddr, ConnectError)]) -> Failure {
     match refusals.iter().min_by_key(|(_, error)| rank(error)) {
         None => Failure::new(Class::DnsNoAddress, "The name has no address that could be used."),
         Some((_, ConnectError::Blocked(blocked))) => blocked_failure(blocked),
-        Some((address, ConnectError::Io(error))) => io_failure(*address, error),
+        Some((address, ConnectError::Io(error))) => {
+            trace.address = Some(address.ip());
+            io_failure(*address, error)
+        }
     }
 }
 
