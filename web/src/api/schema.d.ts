@@ -1053,7 +1053,9 @@ export interface components {
             incidents: string[];
             /** @description Locations or agents came, went or were changed. */
             locations: boolean;
-            /** @description Monitors whose state changed or whose settings were saved. */
+            /** @description Something was missed: load everything again. */
+            missed: boolean;
+            /** @description Monitors about which something was decided, or whose settings were saved. */
             monitors: string[];
             now: components["schemas"]["Instant"];
             /** @description Results have arrived since the last event. */
@@ -1084,7 +1086,7 @@ export interface components {
         /** @description What is left out stays; null resets to what a new monitor would have. */
         ChangeMonitor: {
             channels?: string[] | null;
-            check?: Record<string, unknown> | null;
+            check?: components["schemas"]["Check"] | null;
             depends_on?: string[] | null;
             /** @description False pauses: probing stops, an open incident is resolved with that reason. */
             enabled?: boolean | null;
@@ -1148,6 +1150,55 @@ export interface components {
         };
         /** @enum {string} */
         ChannelKind: "email" | "webhook";
+        /** @description The `check` object for the API document. */
+        Check: {
+            /** @description `{"on":subject, "name"|"path":…, "op":operator, "value":literal}`; all must hold. */
+            assertions?: Record<string, unknown>[] | null;
+            /** @description `{"basic":{"username":…,"password":…}}` or `{"bearer":…}`. Secrets are shown as `(hidden)`. */
+            auth?: Record<string, unknown> | null;
+            body?: string | null;
+            /** @default true */
+            follow_redirects: boolean | null;
+            /** @description Name to value, or to a list of values. They replace ours, `Host` and `User-Agent` included. */
+            headers?: Record<string, unknown> | null;
+            /**
+             * @description `auto`, `1.1` or `2`.
+             * @default auto
+             */
+            http_version: string | null;
+            /**
+             * @description `any`, `4` or `6`.
+             * @default any
+             */
+            ip_family: string | null;
+            /**
+             * @description `http`
+             * @example http
+             */
+            kind: string;
+            /**
+             * Format: int32
+             * @description Decoded bytes at which reading stops.
+             * @default 1048576
+             */
+            max_body: number | null;
+            /**
+             * Format: int32
+             * @default 5
+             */
+            max_redirects: number | null;
+            /** @default GET */
+            method: string | null;
+            /** @description `none`, or `http://[user:password@]host:port`. */
+            proxy?: string | null;
+            /** @description `{"verify":true,"server_name":…,"min_days_left":…}` */
+            tls?: Record<string, unknown> | null;
+            /**
+             * @description http or https. `${secret:NAME}` may stand in the path and the query.
+             * @example https://shop.example/health
+             */
+            url: string;
+        };
         /**
          * @description Failure classes.
          * @enum {string}
@@ -1785,8 +1836,8 @@ export interface components {
         Monitor: {
             /** @description Ids of channels; null means the default channels. */
             channels?: string[] | null;
-            /** @description The check with its secrets replaced by `"•••"`; sending it back unchanged keeps them. */
-            check: Record<string, unknown>;
+            /** @description The check with `(hidden)` for secrets that were typed in; sending it back unchanged keeps them. */
+            check: components["schemas"]["Check"];
             /** Format: int32 */
             check_version: number;
             created_at: components["schemas"]["Instant"];
@@ -1937,7 +1988,7 @@ export interface components {
         NewMonitor: {
             /** @description Ids or names; null means the default channels. */
             channels?: string[] | null;
-            check: Record<string, unknown>;
+            check: components["schemas"]["Check"];
             /** @description Ids or names of monitors. */
             depends_on?: string[];
             enabled?: boolean;
@@ -2189,7 +2240,7 @@ export interface components {
             pass_after: number;
             /** Format: double */
             pass_gap_s: number;
-            /** @description `majority`, `at_least 3`, `60 %`, `all`, `any` */
+            /** @description `majority`, `at_least 3`, `percent 60`, `all`, `any` */
             quorum: string;
             /** Format: double */
             recover_for_s: number;
@@ -2557,7 +2608,7 @@ export interface components {
         ValidateMonitor: {
             /**
              * Format: uuid
-             * @description The monitor that is being edited: its own name is free, its stored secrets stand in for `"•••"`.
+             * @description The monitor that is being edited: its own name is free, its stored secrets stand in for `(hidden)`.
              */
             id?: string | null;
             /** @description As for `POST /monitors`. */
@@ -2570,6 +2621,8 @@ export interface components {
             looks_from: components["schemas"]["LocationRef"][];
             policy_in_force?: components["schemas"]["PolicyInForce"] | null;
             valid: boolean;
+            /** @description What is allowed but probably not meant. */
+            warnings: components["schemas"]["Warning"][];
         };
         /** @description One row of the votes table. */
         Vote: {
@@ -2598,6 +2651,11 @@ export interface components {
         };
         /** @enum {string} */
         VoteWord: "none" | "up" | "slow" | "suspect" | "down" | "recovering";
+        /** @description Something that is allowed but probably not what was meant. */
+        Warning: {
+            code: string;
+            message: string;
+        };
     };
     responses: {
         /** @description Refused, or failed; nothing was stored. */
@@ -3402,7 +3460,9 @@ export interface operations {
     delete_monitor: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
             path: {
                 id: string;
             };

@@ -10,6 +10,8 @@ export type LiveState = { live: boolean; since: number | null };
 
 /** The data of a `change` event. */
 interface Change {
+  /** Something was not heard: everything may have changed. */
+  missed?: boolean;
   monitors: string[];
   incidents: string[];
   locations: boolean;
@@ -58,6 +60,7 @@ export function follow(url: string, client: QueryClient): () => void {
   };
   const hear = (event: MessageEvent<string>) => {
     const change = JSON.parse(event.data) as Change;
+    if (change.missed) void client.invalidateQueries();
     if (change.monitors.length > 0) wanted.add("monitors");
     if (change.incidents.length > 0) wanted.add("incidents");
     if (change.locations) wanted.add("locations");

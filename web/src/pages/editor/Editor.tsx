@@ -226,6 +226,11 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
               />
             </div>
           </details>
+          {validation?.warnings.map((warning) => (
+            <p key={warning.code + warning.message} className="soft small">
+              {warning.message}
+            </p>
+          ))}
           {loose.map((text) => (
             <Refusal key={text}>{text}</Refusal>
           ))}
