@@ -7,10 +7,11 @@ import { SMTPServer } from "smtp-server";
 
 const here = (name) => readFileSync(new URL(name, import.meta.url));
 
+// The mail server keeps its socket server inside.
 const listening = (server, port = 0) =>
   new Promise((done, fail) => {
     server.once("error", fail);
-    server.listen(port, "127.0.0.1", () => done(server.address().port));
+    server.listen(port, "127.0.0.1", () => done((server.server ?? server).address().port));
   });
 
 /** An HTTPS endpoint with a self-signed certificate; `stop` closes its port, `start` opens the same again. */

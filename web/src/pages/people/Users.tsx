@@ -66,7 +66,7 @@ export function Users() {
                 const self = me?.user?.id === user.id;
                 return (
                   <tr key={user.id}>
-                    <th scope="row" className="second">
+                    <th scope="row" className="whole">
                       {user.email} {self && <span className="tag">you</span>}
                     </th>
                     <td className="second">{user.name || <span className="muted">–</span>}</td>
