@@ -27,6 +27,8 @@ export const theme = createTheme({
     Select: { defaultProps: { comboboxProps: { transitionProps: { duration: 0 } }, allowDeselect: false } },
     // Whatever is not needed says so itself.
     InputWrapper: { defaultProps: { withAsterisk: false } },
+    // What is out of range is refused with its reason, not changed behind one's back.
+    NumberInput: { defaultProps: { clampBehavior: "none" } },
     Switch: { defaultProps: { withThumbIndicator: false } },
   },
 });

@@ -20,7 +20,7 @@ import { PolicyFields } from "./PolicyFields";
 import { ConnectionFields, RequestFields } from "./RequestFields";
 import { Several } from "./Several";
 import { latencyRemark, TryCard, useProbe } from "./TryCard";
-import { useValidation } from "./useLive";
+import { useValidation } from "./useValidation";
 import {
   addressesOf,
   bodyOf,

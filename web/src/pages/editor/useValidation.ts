@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import { http, type Schemas } from "../../api/client";
 import { useSettled } from "../../lib/useSettled";
 import type { EditorForm } from "./form";
-import { bodyOf, fieldOf } from "./values";
+import { bodyOf, fieldOf, nameFor } from "./values";
 
 /**
  * Validation by the server while one types: the same rules that decide when it is saved. Refusals are
@@ -14,7 +14,8 @@ export function useValidation(
   id: string | undefined,
   touched: ReadonlySet<string>,
 ): { validation: Schemas["Validation"] | null; loose: string[] } {
-  const monitor = useSettled(bodyOf(form.values), 300);
+  const v = form.values;
+  const monitor = useSettled(bodyOf({ ...v, name: v.name.trim() || nameFor(v.url) }), 300);
   const query = useQuery({
     queryKey: ["validate", id, monitor],
     enabled: form.values.url.trim() !== "",
