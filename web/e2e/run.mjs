@@ -3,7 +3,7 @@
 // once. Nothing waits for a time; everything waits for a condition.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
-import { startBrowser, until } from "./support/browser.mjs";
+import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
@@ -190,6 +190,30 @@ try {
   await page.getByRole("link", { name: "checkout" }).waitFor();
   await page.goBack();
   await page.getByText("Nothing matches.").waitFor();
+
+  step("no page has barriers that rules can find, in light and in dark");
+  const stops = [];
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const path of [
+      "/",
+      "/monitors",
+      new URL(monitorUrl).pathname,
+      "/monitors/new",
+      "/incidents",
+      "/locations",
+      "/alerting",
+      "/people",
+      "/settings",
+      "/account",
+    ]) {
+      await page.goto(quorate.url + path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await until("it is loaded", async () => (await page.getByRole("status", { name: "Loading" }).count()) === 0);
+      stops.push(...(await barriers(page)).map((text) => `${colorScheme} ${text}`));
+    }
+  }
+  assert.deepEqual(stops, []);
 
   step("a viewer sees everything and no action");
   const invite = await quorate.api("POST", "/users/invite", { email: "v@shop.example", role: "viewer" });

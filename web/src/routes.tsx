@@ -1,4 +1,4 @@
-import { createBrowserRouter, Link } from "react-router";
+import { createBrowserRouter, Link, Outlet, useRouteError } from "react-router";
 import { Page } from "./components/Page";
 import { Shell } from "./components/shell/Shell";
 import { AlertingPage } from "./pages/alerting";
@@ -27,27 +27,56 @@ function NotFound() {
   );
 }
 
+/** A page that broke: the reason, and the way on. The rest of the app stands. */
+function Broken() {
+  const error = useRouteError();
+  return (
+    <main id="main" tabIndex={-1}>
+      <h1>This page broke.</h1>
+      <p className="pad-phone break">
+        {error instanceof Error ? error.message : String(error)} It is a fault of Quorate's pages, not of what they
+        watch.
+      </p>
+      <div className="actions pad-phone">
+        <button type="button" className="button primary" onClick={() => window.location.reload()}>
+          Load it again
+        </button>
+        <Link className="button" to="/">
+          Overview
+        </Link>
+      </div>
+    </main>
+  );
+}
+
 /** Every page by its address. What needs no sign-in stands outside the shell. */
 export const router = createBrowserRouter([
   { path: "/sign-in", element: <SignInPage /> },
   { path: "/setup/:token", element: <SetupPage /> },
   {
     element: <Shell />,
+    errorElement: <Broken />,
     children: [
-      { path: "/", element: <OverviewPage /> },
-      { path: "/incidents", element: <IncidentsPage /> },
-      { path: "/incidents/:id", element: <IncidentPage /> },
-      { path: "/monitors", element: <MonitorsPage /> },
-      { path: "/monitors/new", element: <NewMonitorPage /> },
-      { path: "/monitors/:id", element: <MonitorPage /> },
-      { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
-      { path: "/alerting", element: <AlertingPage /> },
-      { path: "/settings", element: <SettingsPage /> },
-      { path: "/more", element: <MorePage /> },
-      { path: "/locations", element: <LocationsPage /> },
-      { path: "/people", element: <PeoplePage /> },
-      { path: "/account", element: <AccountPage /> },
-      { path: "*", element: <NotFound /> },
+      {
+        element: <Outlet />,
+        errorElement: <Broken />,
+        children: [
+          { path: "/", element: <OverviewPage /> },
+          { path: "/incidents", element: <IncidentsPage /> },
+          { path: "/incidents/:id", element: <IncidentPage /> },
+          { path: "/monitors", element: <MonitorsPage /> },
+          { path: "/monitors/new", element: <NewMonitorPage /> },
+          { path: "/monitors/:id", element: <MonitorPage /> },
+          { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
+          { path: "/alerting", element: <AlertingPage /> },
+          { path: "/settings", element: <SettingsPage /> },
+          { path: "/more", element: <MorePage /> },
+          { path: "/locations", element: <LocationsPage /> },
+          { path: "/people", element: <PeoplePage /> },
+          { path: "/account", element: <AccountPage /> },
+          { path: "*", element: <NotFound /> },
+        ],
+      },
     ],
   },
 ]);

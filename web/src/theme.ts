@@ -21,7 +21,12 @@ export const theme = createTheme({
   shadows: { xs: "none", sm: "none", md: "none", lg: "none", xl: "none" },
   components: {
     Modal: {
-      defaultProps: { centered: true, transitionProps: { duration: 0 }, overlayProps: { backgroundOpacity: 0.4 } },
+      defaultProps: {
+        centered: true,
+        closeButtonProps: { "aria-label": "Close" },
+        transitionProps: { duration: 0 },
+        overlayProps: { backgroundOpacity: 0.4 },
+      },
     },
     Menu: { defaultProps: { transitionProps: { duration: 0 }, withinPortal: true } },
     Select: { defaultProps: { comboboxProps: { transitionProps: { duration: 0 } }, allowDeselect: false } },

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
 const paths = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -34,4 +35,15 @@ export async function until(what, holds, limit_s = 120) {
     await new Promise((done) => setTimeout(done, 100));
   }
   throw new Error(`Waited ${limit_s} s in vain until ${what}.${last ? ` ${last.message}` : ""}`);
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What automatic rules of WCAG 2.2 AA find on the page as it stands; nothing, when all is well. */
+export async function barriers(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() =>
+    axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
+  );
+  return found.violations.map((v) => `${new URL(page.url()).pathname}: ${v.id}, ${v.nodes[0].html.slice(0, 200)}`);
 }

@@ -11,7 +11,7 @@ import { openPalette } from "./Palette";
 
 export function TopBar({ children }: { children: ReactNode }) {
   return (
-    <div className="top" role="banner">
+    <section className="top" aria-label="Top bar">
       <nav className="crumbs" aria-label="You are here">
         {children}
       </nav>
@@ -21,7 +21,7 @@ export function TopBar({ children }: { children: ReactNode }) {
       </button>
       <LiveClock />
       <AccountMenu />
-    </div>
+    </section>
   );
 }
 

@@ -33,7 +33,7 @@ export function MatrixCard({
                 </th>
               ))}
               {matrix.onlyDiffers.length > 0 && <th scope="col">Alone in it</th>}
-              <th scope="col">{matrix.agree > 0 ? `${count(matrix.agree)}: all agree` : ""}</th>
+              <th scope="col">{count(matrix.agree)}: all agree</th>
             </tr>
           </thead>
           <tbody>
