@@ -16,7 +16,10 @@ export function MatrixCard({
 }) {
   const matrix = matrixOf(monitors);
   const rows = locations.filter((l) => l.enabled);
-  if (rows.length === 0 || (matrix.columns.length === 0 && matrix.onlyDiffers.length === 0)) return null;
+  // That a silent location differs everywhere is said above already.
+  const silent = new Set(locations.filter((l) => l.health === "offline").map((l) => l.name));
+  const lone = matrix.onlyDiffers.filter((d) => !silent.has(d.location));
+  if (rows.length === 0 || (matrix.columns.length === 0 && lone.length === 0)) return null;
   return (
     <Card title="Locations × monitors" beside="A bad target is a column. A bad location is a row.">
       <div className="scroll-x">
@@ -33,7 +36,7 @@ export function MatrixCard({
                 </th>
               ))}
               {matrix.onlyDiffers.length > 0 && <th scope="col">Alone in it</th>}
-              <th scope="col">{count(matrix.agree)}: all agree</th>
+              {matrix.agree > 0 && <th scope="col">{count(matrix.agree)}: all agree</th>}
             </tr>
           </thead>
           <tbody>
@@ -67,7 +70,11 @@ export function MatrixCard({
                   {matrix.onlyDiffers.length > 0 && (
                     <td>{alone ? `differs on ${plural(alone.count, "monitor")}` : ""}</td>
                   )}
-                  <td className="cell-agree">{matrix.agree > 0 && <span className="agree-line" />}</td>
+                  {matrix.agree > 0 && (
+                    <td>
+                      <span className="agree-line" />
+                    </td>
+                  )}
                 </tr>
               );
             })}
