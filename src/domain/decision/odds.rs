@@ -373,9 +373,9 @@ mod tests {
 
     #[test]
     fn the_formula_is_within_a_factor_of_two_of_the_real_rules() {
-        let cases: [(&[(&str, &str, &str)], f64, f64, f64); 3] =
-            [(&F5, 0.1, 0.4, 0.0), (&F5, 0.1, 0.2, 0.2), (&F3, 0.08, 0.3, 0.05)];
-        for (fleet, fails, retry, share) in cases {
+        for (fleet, fails, retry, share) in
+            [(&F5[..], 0.1, 0.4, 0.0), (&F5[..], 0.1, 0.2, 0.2), (&F3[..], 0.08, 0.3, 0.05)]
+        {
             let policy = Policy::defaults(60_000, 10_000, fleet.len());
             let risk = Risk { fails: Term::assumed(fails), retry_fails: Term::assumed(retry) };
             let alerts = false_alerts(&policy, &vec![risk; fleet.len()], Term::assumed(share));

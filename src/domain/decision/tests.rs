@@ -1,10 +1,14 @@
 //! The rules sentence by sentence, as properties, and in a small simulated world.
 
+mod fold;
+mod incidents;
 mod properties;
-mod scenarios;
+mod states;
+mod told;
+mod verdicts;
 pub(super) mod world;
 
-use super::{Inputs, Live, Seat, Seen, Standing, Step, step};
+use super::{Disposition, Inputs, Live, Seat, Seen, Standing, Step, VoteState, step};
 use crate::domain::Millis;
 use crate::domain::ids::LocationKey;
 use crate::domain::maintenance::{Switches, Window};
@@ -182,4 +186,12 @@ impl Bench {
 /// A kind of run that the rules treat apart.
 pub(super) fn manual(seen: Seen) -> Seen {
     Seen { kind: RunKind::Manual, ..seen }
+}
+
+pub(super) fn vote(bench: &Bench, name: &str) -> VoteState {
+    bench.live.vote(bench.key(name)).expect("it was heard").state
+}
+
+pub(super) fn dispositions(bench: &Bench) -> Vec<Disposition> {
+    bench.steps.iter().flat_map(|step| step.folded.iter().copied()).collect()
 }
