@@ -86,7 +86,7 @@ impl Assigned {
             })?,
         };
         found.tasks = tasks.into_values().collect();
-        let set_bytes = journal.as_ref().map_or(0, Journal::len);
+        let set_bytes = journal.as_ref().map_or(0, Journal::bytes);
         Ok((Self { path, vault, journal, seq, set_bytes }, found))
     }
 
@@ -112,7 +112,7 @@ impl Assigned {
         journal.append(&self.vault, self.seq, &serde_json::to_vec(&entry)?)?;
         journal.handle()?.sync_data()?;
         fs::rename(&fresh, &self.path)?;
-        self.set_bytes = journal.len();
+        self.set_bytes = journal.bytes();
         self.journal = Some(journal);
         Ok(())
     }
@@ -133,6 +133,6 @@ impl Assigned {
         };
         self.seq += 1;
         journal.append(&self.vault, self.seq, &serde_json::to_vec(entry)?)?;
-        Ok(journal.len() > 2 * self.set_bytes + SLACK)
+        Ok(journal.bytes() > 2 * self.set_bytes + SLACK)
     }
 }

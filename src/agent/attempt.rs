@@ -107,7 +107,9 @@ pub fn ours(class: Class, message: String) -> Observation {
 /// The check, ready to run: secrets are filled in so that the probe knows what must not leave it.
 fn fill(check: Value, secrets: &Secrets) -> Result<Check, String> {
     let unknown = |error| {
-        format!("This agent cannot run the check: {error}. If the coordinator is newer, update the agent.")
+        format!(
+            "This agent cannot run the check: {error}. If the coordinator is newer, update the agent."
+        )
     };
     let mut check = Check::parse(check).map_err(unknown)?;
     let mut known = check.take_inline_secrets();
@@ -124,7 +126,10 @@ fn blame(
 ) -> Observation {
     let only = |seen: &Observation, subject: &str| {
         seen.class == Some(Class::Assertion)
-            && seen.assertions.iter().all(|it| it.holds != Some(false) || it.on.starts_with(subject))
+            && seen
+                .assertions
+                .iter()
+                .all(|it| it.holds != Some(false) || it.on.starts_with(subject))
     };
     let dates = matches!(seen.class, Some(Class::TlsExpired | Class::TlsNotYetValid))
         || only(&seen, "cert_days_left");
@@ -229,7 +234,10 @@ mod tests {
         for ahead in [-31, 31] {
             assert_eq!(class(failed(Class::TlsExpired), false, ahead), clock);
             assert_eq!(class(failed(Class::TlsNotYetValid), false, ahead), clock);
-            assert_eq!(class(assertion(&[("status", true), ("cert_days_left", false)]), false, ahead), clock);
+            assert_eq!(
+                class(assertion(&[("status", true), ("cert_days_left", false)]), false, ahead),
+                clock
+            );
             let both = assertion(&[("status", false), ("cert_days_left", false)]);
             assert_eq!(class(both, false, ahead).1, Some(Class::Assertion));
             assert_eq!(class(failed(Class::TlsNameMismatch), false, ahead).0, Outcome::Fail);

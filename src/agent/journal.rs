@@ -94,7 +94,7 @@ impl Journal {
     }
 
     /// Bytes in the file.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.len
     }
 

@@ -86,7 +86,8 @@ pub async fn run(
     let health = Health::new(shutdown.clone());
     if let Some(address) = config.health_listen {
         let listener = tokio::net::TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("--health-listen {address} cannot be used"))?;
+        let listener =
+            listener.with_context(|| format!("--health-listen {address} cannot be used"))?;
         let routes = health.routes();
         helpers.spawn(async move {
             if let Err(error) = axum::serve(listener, routes).await {
@@ -258,7 +259,8 @@ fn new_boot(now: Timestamp) -> Uuid {
 }
 
 fn references(config: &AgentConfig) -> anyhow::Result<Vec<Target>> {
-    let parse = |text: &String| Target::parse(text).map_err(|why| anyhow::anyhow!("--reference: {why}"));
+    let parse =
+        |text: &String| Target::parse(text).map_err(|why| anyhow::anyhow!("--reference: {why}"));
     let targets = config.references.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
     if (1..selfcheck::MIN_REFERENCES).contains(&targets.len()) {
         tracing::warn!(
@@ -285,7 +287,8 @@ fn probe_context(config: &AgentConfig, clock: &Clock) -> anyhow::Result<probe::C
         settings.ask(&config.name_servers).context("--name-server")?;
     }
     if let Some(file) = &config.ca_file {
-        trust(&mut settings.roots, file).with_context(|| format!("--ca-file {}", file.display()))?;
+        trust(&mut settings.roots, file)
+            .with_context(|| format!("--ca-file {}", file.display()))?;
     }
     Ok(probe::Context::new(settings)?)
 }

@@ -201,7 +201,11 @@ impl Runner {
                 self.rev = Some(rev);
                 remove.into_iter().for_each(|monitor| self.schedule.remove(monitor));
                 upsert.into_iter().for_each(|task| self.schedule.upsert(task, now));
-                tracing::debug!(rev, monitors = self.schedule.len(), "took a change of assignments");
+                tracing::debug!(
+                    rev,
+                    monitors = self.schedule.len(),
+                    "took a change of assignments"
+                );
                 match stored {
                     Ok(false) => {}
                     Ok(true) => self.store_set(),

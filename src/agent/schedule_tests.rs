@@ -199,10 +199,7 @@ fn a_wave_starts_a_run_unless_one_is_under_way() {
     assert_eq!(schedule.ask(monitor, 10_000), Asked::Running);
     assert_eq!(schedule.ask(Uuid::from_u128(9), 10_000), Asked::Unknown);
     let log = play(&mut schedule, (10_000, 59_000), |_, _| (Outcome::Fail, 100));
-    assert_eq!(
-        log,
-        [(1, 10_000, RunKind::Confirm, true), (1, 15_100, RunKind::Retry, false)]
-    );
+    assert_eq!(log, [(1, 10_000, RunKind::Confirm, true), (1, 15_100, RunKind::Retry, false)]);
 }
 
 #[test]

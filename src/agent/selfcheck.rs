@@ -38,7 +38,9 @@ impl Target {
             return Ok(Self::Http(url));
         }
         match text.rsplit_once(':') {
-            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|it| it > 0) => {
+            Some((host, port))
+                if !host.is_empty() && port.parse::<u16>().is_ok_and(|it| it > 0) =>
+            {
                 Ok(Self::Tcp(text.to_owned()))
             }
             _ => Err(format!("“{text}” is no reference: write https://host/ or host:port")),
@@ -73,7 +75,9 @@ pub async fn watch(
             () = shutdown.cancelled() => return,
         };
         if round.bad_rounds == 2 {
-            tracing::warn!("most references fail for the second time: this location's line looks broken");
+            tracing::warn!(
+                "most references fail for the second time: this location's line looks broken"
+            );
         }
         shared.set_selfcheck(round.clone());
         last = Some(round);
@@ -101,11 +105,13 @@ async fn look(target: &Target, prober: &Prober) -> Reference {
             let seen = prober.attempt(check, &Secrets::default(), TIMEOUT, None).await;
             (seen.outcome != Outcome::Pass).then_some(seen.message)
         }
-        Target::Tcp(address) => match tokio::time::timeout(TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("no connection within {} s", TIMEOUT.as_secs())),
-        },
+        Target::Tcp(address) => {
+            match tokio::time::timeout(TIMEOUT, TcpStream::connect(address)).await {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some(format!("no connection within {} s", TIMEOUT.as_secs())),
+            }
+        }
     };
     Reference {
         target: target.text().to_owned(),
@@ -131,7 +137,8 @@ mod tests {
     #[test]
     fn a_round_is_bad_when_most_fail_and_one_good_round_ends_the_count() {
         let round = |fails: &[bool]| -> Vec<Reference> {
-            let one = |fails: &bool| Reference { target: "t".into(), ok: !fails, message: String::new() };
+            let one =
+                |fails: &bool| Reference { target: "t".into(), ok: !fails, message: String::new() };
             fails.iter().map(one).collect()
         };
         let first = next(None, round(&[true, true, false]));

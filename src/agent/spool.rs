@@ -68,19 +68,16 @@ pub enum SpoolError {
         "another agent uses the spool folder {0}: give this one its own with --spool-dir, or stop the other"
     )]
     InUse(PathBuf),
-    #[error("the spool folder {dir} cannot be used: {source}. Give this agent a folder that it may write to, with --spool-dir")]
+    #[error(
+        "the spool folder {dir} cannot be used: {source}. Give this agent a folder that it may write to, with --spool-dir"
+    )]
     Folder { dir: PathBuf, source: io::Error },
 }
 
 impl Spool {
     /// Opens `dir`, making it if there is none, and finds what earlier processes left. `boot` names
     /// this process start; results of it are numbered from 1.
-    pub fn open(
-        dir: &Path,
-        vault: Vault,
-        max: u64,
-        boot: Uuid,
-    ) -> Result<Self, SpoolError> {
+    pub fn open(dir: &Path, vault: Vault, max: u64, boot: Uuid) -> Result<Self, SpoolError> {
         let failed = |source| SpoolError::Folder { dir: dir.to_owned(), source };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let mut options = fs::OpenOptions::new();
@@ -95,7 +92,9 @@ impl Spool {
         for entry in fs::read_dir(dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
-            let Some(id) = name.to_str().and_then(|name| Uuid::parse_str(name).ok()) else { continue };
+            let Some(id) = name.to_str().and_then(|name| Uuid::parse_str(name).ok()) else {
+                continue;
+            };
             boots.insert(id, BootLog::load(entry.path(), id, &vault).map_err(failed)?);
         }
         boots.insert(boot, BootLog::new(dir.join(boot.to_string()), boot).map_err(failed)?);

@@ -97,7 +97,8 @@ impl CoordinatorTime {
         }
         state.samples.push_back(Sample { offset_us, rtt_us });
         state.rtt_us = rtt_us;
-        state.wall_ahead_us = Some(wall.as_microsecond() - (received + state.offset().unwrap_or(0)));
+        state.wall_ahead_us =
+            Some(wall.as_microsecond() - (received + state.offset().unwrap_or(0)));
     }
 
     /// A ping said `now`. It has no round trip, so it counts only while there is nothing better.
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_kernel_names_its_start_and_its_clock_runs() {
-        assert_eq!(kernel_boot().is_nil(), false);
+        assert!(!kernel_boot().is_nil());
         let earlier = boottime();
         assert!(earlier > 0 && boottime() >= earlier);
     }

@@ -43,8 +43,7 @@ impl Agent {
     }
 
     fn start_with(end: &CoordinatorEnd, dir: &Path, change: impl FnOnce(&mut AgentConfig)) -> Self {
-        let mut config =
-            AgentConfig::new(end.url.clone(), Secret::new("qra_test"), dir.to_owned());
+        let mut config = AgentConfig::new(end.url.clone(), Secret::new("qra_test"), dir.to_owned());
         config.allow_net = vec!["127.0.0.0/8".parse().unwrap()];
         config.timing = LinkTiming {
             heartbeat: Duration::from_millis(30),
@@ -157,13 +156,21 @@ async fn reports_arrive_in_order_with_age_and_token() {
     agent.stop().await;
     end.with(|seen| {
         assert_in_order(seen);
-        assert_eq!(seen.accepted.keys().map(|key| key.1).collect::<Vec<_>>(), (1..=30).collect::<Vec<_>>());
+        assert_eq!(
+            seen.accepted.keys().map(|key| key.1).collect::<Vec<_>>(),
+            (1..=30).collect::<Vec<_>>()
+        );
         assert_eq!((monitors(seen).len(), hits.load(Ordering::Relaxed)), (30, 30));
-        assert_eq!((seen.streams.clone(), seen.tokens.clone()), (vec![None], vec!["Bearer qra_test".to_owned()]));
+        assert_eq!(
+            (seen.streams.clone(), seen.tokens.clone()),
+            (vec![None], vec!["Bearer qra_test".to_owned()])
+        );
         for report in seen.accepted.values() {
             assert_eq!((report.kind, report.more), (RunKind::Scheduled, false));
             assert_eq!(report.observation.outcome, Outcome::Pass, "{:?}", report.observation);
-            assert!(report.age_at_send_ms >= f64::from(report.observation.phases_us.total) / 1_000.0);
+            assert!(
+                report.age_at_send_ms >= f64::from(report.observation.phases_us.total) / 1_000.0
+            );
             assert!(!report.age_estimated);
         }
         let beat = seen.heartbeats.last().unwrap();
@@ -183,7 +190,8 @@ async fn a_lost_answer_makes_a_repetition_and_no_gap() {
         seen.accepted.len() == 10 && sent > 10 && seen.replies.is_empty()
     })
     .await;
-    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0)).await;
+    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0))
+        .await;
     agent.stop().await;
     end.with(|seen| {
         assert_in_order(seen);
@@ -203,7 +211,8 @@ async fn one_report_that_cannot_be_read_is_set_aside_and_holds_up_nobody() {
     end.with(|seen| seen.replies = vec![Reply::Busy; 200].into());
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, 0..20, port)).await;
-    end.until("twenty wait", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 20)).await;
+    end.until("twenty wait", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 20))
+        .await;
     end.with(|seen| {
         seen.poison = Some(Uuid::from_u128(5));
         seen.replies.clear();
@@ -226,7 +235,10 @@ async fn one_report_that_cannot_be_read_is_set_aside_and_holds_up_nobody() {
             .collect();
         // Halved until it stands alone, which happens once; then its successor.
         assert_eq!(bad.first(), Some(&20), "{bad:?}");
-        assert!(bad.ends_with(&[1, 1]) && bad[..bad.len() - 2].iter().all(|size| *size > 1), "{bad:?}");
+        assert!(
+            bad.ends_with(&[1, 1]) && bad[..bad.len() - 2].iter().all(|size| *size > 1),
+            "{bad:?}"
+        );
     });
     let aside: Vec<_> = std::fs::read_dir(dir.path().join("set-aside")).unwrap().collect();
     assert_eq!(aside.len(), 1);
@@ -240,7 +252,8 @@ async fn a_batch_that_is_too_large_comes_in_smaller_ones() {
     end.with(|seen| seen.replies = vec![Reply::Busy; 200].into());
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, 0..50, port)).await;
-    end.until("fifty wait", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 50)).await;
+    end.until("fifty wait", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 50))
+        .await;
     end.with(|seen| {
         seen.largest = Some(7);
         seen.replies.clear();
@@ -274,7 +287,8 @@ async fn refusals_errors_and_strangers_lose_nothing() {
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, 0..10, port)).await;
     end.until("ten reports", |seen| seen.accepted.len() == 10).await;
-    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0)).await;
+    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0))
+        .await;
     agent.stop().await;
     end.with(|seen| {
         assert!(seen.replies.is_empty());
@@ -292,7 +306,8 @@ async fn rejected_reports_are_settled_like_the_others() {
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, 0..3, port)).await;
     end.until("three reports", |seen| seen.accepted.len() == 3).await;
-    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0)).await;
+    end.until("nothing waits", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0))
+        .await;
     agent.stop().await;
     end.with(|seen| {
         let sent: usize = seen.batches.iter().map(|batch| batch.reports.len()).sum();
@@ -308,11 +323,8 @@ async fn a_stream_that_is_cut_goes_on_where_it_was() {
     end.send(end::SET, &set(7, 0..2, port)).await;
     end.until("the first two", |seen| monitors(seen).len() == 2).await;
     // In the middle of an event.
-    let change = |rev, id| AssignmentChange {
-        rev,
-        upsert: vec![assignment(id, port)],
-        remove: vec![],
-    };
+    let change =
+        |rev, id| AssignmentChange { rev, upsert: vec![assignment(id, port)], remove: vec![] };
     let text = serde_json::to_string(&change(8, 2)).unwrap();
     end.send_text(format!("event: change\ndata: {}", &text[..40])).await;
     end.cut();
@@ -380,7 +392,10 @@ async fn cut_off_and_started_anew_it_probes_on_and_delivers_later() {
     end.until("everything", |seen| {
         seen.accepted.len() as u64 + 4 >= hits.load(Ordering::Relaxed)
             && seen.accepted.keys().any(|key| !boots.contains(&key.0))
-            && seen.heartbeats.last().is_some_and(|beat| beat.spool == 0 && !boots.contains(&beat.boot))
+            && seen
+                .heartbeats
+                .last()
+                .is_some_and(|beat| beat.spool == 0 && !boots.contains(&beat.boot))
     })
     .await;
     second.stop().await;
@@ -388,7 +403,8 @@ async fn cut_off_and_started_anew_it_probes_on_and_delivers_later() {
         assert_in_order(seen);
         assert_eq!(seen.streams.last(), Some(&Some(3)), "it goes on from the set on its disk");
         for boot in seen.accepted.keys().map(|key| key.0).collect::<BTreeSet<_>>() {
-            let seqs: Vec<i64> = seen.accepted.keys().filter(|key| key.0 == boot).map(|key| key.1).collect();
+            let seqs: Vec<i64> =
+                seen.accepted.keys().filter(|key| key.0 == boot).map(|key| key.1).collect();
             assert_eq!(seqs, (1..=seqs.len() as i64).collect::<Vec<_>>(), "{boot}");
         }
         assert!(seen.accepted.values().all(|report| !report.age_estimated));
@@ -438,7 +454,8 @@ async fn probes_on_request_are_answered() {
     end.send(end::PROBE_NOW, &ask(Purpose::Manual, 1)).await;
     let mut attempt = ask(Purpose::Try, 2);
     attempt.monitor = None;
-    attempt.check = Some(json!({"kind": "http", "url": format!("http://127.0.0.1:{port}/${{secret:path}}")}));
+    attempt.check =
+        Some(json!({"kind": "http", "url": format!("http://127.0.0.1:{port}/${{secret:path}}")}));
     attempt.secrets = Secrets([("path".to_owned(), "nowhere".to_owned())].into());
     end.send(end::PROBE_NOW, &attempt).await;
     end.send(end::PROBE_NOW, &ask(Purpose::Manual, 3)).await;
@@ -454,7 +471,10 @@ async fn probes_on_request_are_answered() {
         };
         assert_eq!(answer(1).outcome, Outcome::Pass);
         assert_eq!(answer(2).status, Some(404));
-        assert!(!serde_json::to_string(&answer(2)).unwrap().contains("nowhere"), "secrets stay here");
+        assert!(
+            !serde_json::to_string(&answer(2)).unwrap().contains("nowhere"),
+            "secrets stay here"
+        );
         assert_eq!(answer(3).class, Some(Class::Internal), "not our monitor");
         assert_eq!(of(seen, 1).last().unwrap().kind, RunKind::Manual);
     });
@@ -467,7 +487,8 @@ async fn settled_reports_come_again_when_a_restored_coordinator_asks() {
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, 0..6, port)).await;
     end.until("six reports", |seen| seen.accepted.len() == 6).await;
-    end.until("all settled", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0)).await;
+    end.until("all settled", |seen| seen.heartbeats.last().is_some_and(|beat| beat.spool == 0))
+        .await;
     let boot = end.with(|seen| {
         seen.accepted.clear();
         seen.batches[0].boot
@@ -483,7 +504,10 @@ async fn a_stopping_agent_records_what_it_cut_short_and_delivers_it() {
     let port = silent().await;
     let agent = Agent::start(&end, dir.path());
     end.send(end::SET, &set(1, [1], port)).await;
-    end.until("a running probe", |seen| seen.heartbeats.last().is_some_and(|beat| beat.in_flight == 1)).await;
+    end.until("a running probe", |seen| {
+        seen.heartbeats.last().is_some_and(|beat| beat.in_flight == 1)
+    })
+    .await;
     agent.stop().await;
     end.with(|seen| {
         let report = of(seen, 1)[0];
@@ -523,7 +547,10 @@ async fn references_are_reported_with_heartbeats() {
             format!("http://127.0.0.1:{closed}/"),
         ];
     });
-    end.until("a round", |seen| seen.heartbeats.last().is_some_and(|beat| beat.selfcheck.is_some())).await;
+    end.until("a round", |seen| {
+        seen.heartbeats.last().is_some_and(|beat| beat.selfcheck.is_some())
+    })
+    .await;
     agent.stop().await;
     let round = end.with(|seen| seen.heartbeats.last().unwrap().selfcheck.clone().unwrap());
     let round: quorate::protocol::SelfCheck = serde_json::from_value(round).unwrap();

@@ -119,7 +119,8 @@ struct Prepared {
 /// Reads the next reports of one process start and packs them. Reads files: not on an async thread.
 fn prepare(shared: &Shared, boot: Uuid, limit: usize) -> Result<Option<Prepared>, Trouble> {
     let kept = shared.spool.lock().next(boot, limit.max(1), MAX_BATCH_BYTES / 2);
-    let (Some(first), Some(last)) = (kept.first().cloned(), kept.last().map(|kept| kept.seq)) else {
+    let (Some(first), Some(last)) = (kept.first().cloned(), kept.last().map(|kept| kept.seq))
+    else {
         return Ok(None);
     };
     let count = kept.len();
@@ -140,7 +141,8 @@ fn prepare(shared: &Shared, boot: Uuid, limit: usize) -> Result<Option<Prepared>
     let rtt_ms = shared.time.rtt_ms();
     let batch = Batch { boot, rtt_ms, reports: kept.into_iter().map(report).collect() };
     let packed = serde_json::to_vec(&batch).map_err(|error| Trouble::Other(error.to_string()))?;
-    let body = zstd::encode_all(&packed[..], 3).map_err(|error| Trouble::Other(error.to_string()))?;
+    let body =
+        zstd::encode_all(&packed[..], 3).map_err(|error| Trouble::Other(error.to_string()))?;
     Ok(Some(Prepared { body, count, last, first }))
 }
 

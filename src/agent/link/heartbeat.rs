@@ -28,7 +28,8 @@ pub async fn beat(link: Arc<Link>, shared: Arc<Shared>, shutdown: CancellationTo
                 link.timing.heartbeat
             }
             Err(trouble) => {
-                let pause = patience.after(&trouble).min(link.timing.heartbeat.max(link.timing.refused));
+                let pause =
+                    patience.after(&trouble).min(link.timing.heartbeat.max(link.timing.refused));
                 if patience.is_news() {
                     tracing::warn!(%trouble, "heartbeats are not answered");
                 }

@@ -27,7 +27,9 @@ pub struct Link {
 /// Why a request came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    #[error("the coordinator does not take this agent's token ({0}): was the agent removed? Enrol it again on the locations page")]
+    #[error(
+        "the coordinator does not take this agent's token ({0}): was the agent removed? Enrol it again on the locations page"
+    )]
     Refused(StatusCode),
     #[error("the coordinator could not read the request")]
     Unreadable,
@@ -79,7 +81,8 @@ impl Link {
     /// Sends, waits for the head of the answer, and sorts everything but success.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Trouble> {
         let answer = tokio::time::timeout(self.timing.request, request.send()).await;
-        let answer = answer.map_err(|_| Trouble::Other("the coordinator does not answer".into()))?;
+        let answer =
+            answer.map_err(|_| Trouble::Other("the coordinator does not answer".into()))?;
         let answer = answer.map_err(|error| Trouble::Other(in_words(&error)))?;
         let status = answer.status();
         let retry_after = answer.headers().get(reqwest::header::RETRY_AFTER);
@@ -100,7 +103,8 @@ impl Link {
     /// The whole body of an answer, within the time of one request.
     async fn body(&self, answer: Response) -> Result<bytes::Bytes, Trouble> {
         let body = tokio::time::timeout(self.timing.request, answer.bytes()).await;
-        let body = body.map_err(|_| Trouble::Other("the coordinator's answer does not end".into()))?;
+        let body =
+            body.map_err(|_| Trouble::Other("the coordinator's answer does not end".into()))?;
         body.map_err(|error| Trouble::Other(in_words(&error)))
     }
 
@@ -191,10 +195,14 @@ mod tests {
 
     #[test]
     fn plain_http_stays_on_this_machine_unless_it_is_allowed() {
-        for fine in ["https://q.example", "http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1"] {
+        for fine in
+            ["https://q.example", "http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1"]
+        {
             assert!(link(fine, false).is_ok(), "{fine}");
         }
-        assert!(link("http://q.example", false).unwrap_err().to_string().contains("--insecure-http"));
+        assert!(
+            link("http://q.example", false).unwrap_err().to_string().contains("--insecure-http")
+        );
         assert!(link("http://q.example", true).is_ok());
         assert!(link("ftp://q.example", true).is_err());
     }

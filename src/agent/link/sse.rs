@@ -85,7 +85,8 @@ impl Parser {
         }
         let name = if name.is_empty() { "message".to_owned() } else { name };
         let data = String::from_utf8(data);
-        let data = data.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let data =
+            data.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Some(Event { name, data })
     }
 }

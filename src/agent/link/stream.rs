@@ -172,7 +172,9 @@ fn tasks(texts: &[&RawValue]) -> Vec<Task> {
     for text in texts {
         match serde_json::from_str::<Task>(text.get()) {
             Ok(task) => tasks.push(task),
-            Err(error) => tracing::error!(%error, "an assignment cannot be read and is left out; update the agent"),
+            Err(error) => {
+                tracing::error!(%error, "an assignment cannot be read and is left out; update the agent")
+            }
         }
     }
     tasks

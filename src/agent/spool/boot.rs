@@ -89,7 +89,9 @@ impl BootLog {
         let mut log = Self::new(dir, id)?;
         log.settled = read_settled(&log.dir.join("settled"));
         let mut numbers: Vec<u32> = fs::read_dir(&log.dir)?
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".seg")?.parse().ok())
+            .filter_map(|entry| {
+                entry.ok()?.file_name().to_str()?.strip_suffix(".seg")?.parse().ok()
+            })
             .collect();
         numbers.sort_unstable();
         let last = numbers.last().copied();
@@ -164,7 +166,12 @@ impl BootLog {
     }
 
     /// At most `count` records behind what is settled, until `bytes` of text are passed.
-    pub(super) fn next(&mut self, vault: &Vault, count: usize, bytes: usize) -> Vec<(i64, Vec<u8>)> {
+    pub(super) fn next(
+        &mut self,
+        vault: &Vault,
+        count: usize,
+        bytes: usize,
+    ) -> Vec<(i64, Vec<u8>)> {
         self.read.clear();
         let mut found = Vec::new();
         let mut size = 0;
@@ -283,7 +290,8 @@ impl BootLog {
         if let Some((seq, _)) = self.read.back().copied()
             && seq > self.settled
         {
-            self.dropped += self.read.iter().filter(|(read, _)| *read > self.settled).count() as u64;
+            self.dropped +=
+                self.read.iter().filter(|(read, _)| *read > self.settled).count() as u64;
             // The note is repeated with the next settlement.
             let _ = self.settle(seq, Timestamp::UNIX_EPOCH);
         }
@@ -346,9 +354,8 @@ impl BootLog {
     }
 
     pub(super) fn expire(&mut self, now: Timestamp, kept: SignedDuration) {
-        let old = |segment: &Segment| {
-            segment.settled_at.is_some_and(|at| now.duration_since(at) >= kept)
-        };
+        let old =
+            |segment: &Segment| segment.settled_at.is_some_and(|at| now.duration_since(at) >= kept);
         while self.segments.front().is_some_and(old) && self.drop_first() {}
     }
 
@@ -394,7 +401,7 @@ impl BootLog {
         };
         match active.append(vault, seq, plain) {
             Ok(()) => {
-                segment.take(seq, active.len());
+                segment.take(seq, active.bytes());
                 self.dirty = true;
                 Ok(())
             }

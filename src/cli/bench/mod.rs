@@ -1,6 +1,7 @@
 //! The benchmark harness: each figure stands beside a limit or a peer that was measured in the same run,
 //! so that it means the same on any machine.
 
+mod agent;
 mod decide;
 mod ingest;
 mod probe;
@@ -17,6 +18,8 @@ pub enum BenchCommand {
     Decide,
     /// HTTPS probes per second and their CPU time, beside a bare loop of the same libraries.
     Probe(probe::ProbeArgs),
+    /// Memory of an agent that knows many idle monitors.
+    Agent(agent::AgentArgs),
 }
 
 /// 0 when it could be measured and its limit holds, 1 when the limit does not hold, 3 when it could not
@@ -27,6 +30,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
         BenchCommand::Ingest(args) => ingest::run(&term, &args).await,
         BenchCommand::Decide => decide::run(&term),
         BenchCommand::Probe(args) => probe::run(&term, &args),
+        BenchCommand::Agent(args) => agent::run(&term, &args).await,
     };
     match measured {
         Ok(true) => ExitCode::SUCCESS,

@@ -110,8 +110,11 @@ impl CoordinatorEnd {
 
     /// Sends an event on the present stream, once there is one.
     pub(crate) async fn send(&self, name: &str, data: &impl serde::Serialize) {
-        self.send_text(format!("event: {name}\ndata: {}\n\n", serde_json::to_string(data).unwrap()))
-            .await;
+        self.send_text(format!(
+            "event: {name}\ndata: {}\n\n",
+            serde_json::to_string(data).unwrap()
+        ))
+        .await;
     }
 
     pub(crate) async fn send_text(&self, text: String) {
@@ -230,8 +233,7 @@ impl Gate {
     async fn open(behind: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let gate =
-            Self { port, passes: watch::Sender::new(true), present: Arc::default() };
+        let gate = Self { port, passes: watch::Sender::new(true), present: Arc::default() };
         let this = gate.clone();
         tokio::spawn(async move {
             while let Ok((mut outer, _)) = listener.accept().await {
