@@ -63,21 +63,12 @@ pub async fn run(
         listen_url,
         mail_fixed: config.server.smtp_url.is_some(),
     };
-    let state = AppState::new(
-        pool,
-        clock,
-        sealer,
-        triage,
-        notifier,
-        health.clone(),
-        stopping.clone(),
-        api,
-    );
+    let state =
+        AppState::new(pool, clock, sealer, triage, notifier, health.clone(), stopping.clone(), api);
     shutdown.spawn(state.hub.clone().run());
-    let app = api::router(state).merge(health.routes());
+    let app = api::router(state.clone()).merge(api::own_health::router(state));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();
-    let stopping = shutdown.stopping().clone();
     axum::serve(listener, app)
         .with_graceful_shutdown(stopping.cancelled_owned())
         .await

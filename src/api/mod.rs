@@ -43,6 +43,7 @@ pub mod monitors;
 pub mod odds;
 pub mod openapi;
 pub mod overview;
+pub mod own_health;
 pub mod password;
 pub mod probes;
 pub mod request;

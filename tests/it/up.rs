@@ -36,6 +36,15 @@ async fn the_first_start_leads_to_a_sign_in_link_and_the_second_finds_the_data()
     assert!(token.starts_with("qrt_"));
     assert_eq!(fs::metadata(dir.join("secret.key")).unwrap().permissions().mode() & 0o777, 0o600);
 
+    // What readiness rests on is told to those who are signed in.
+    let verbose = format!("{}readyz?verbose", first.url);
+    assert_eq!(get(&verbose).await.1, "ok\n");
+    let client = client();
+    let told = client.get(&verbose).bearer_auth(token.trim()).send().await.unwrap();
+    assert_eq!(told.headers()["cache-control"], "no-store");
+    let told = told.text().await.unwrap();
+    assert!(told.contains("ok database pool: connections are free"), "{told}");
+
     // The owner of the machine may have another link while it runs.
     let (code, out, err) = quorate(&["admin", "link", "--data-dir", dir.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{err}");
@@ -204,8 +213,12 @@ fn quorate(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 async fn get(url: &str) -> (u16, String) {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().build().unwrap();
-    let response = client.get(url).send().await.unwrap();
+    let response = client().get(url).send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
+}
+
+fn client() -> reqwest::Client {
+    // An error means that another test of this process was first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().build().unwrap()
 }
