@@ -70,7 +70,7 @@ pub async fn run(
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();
     axum::serve(listener, app)
-        .with_graceful_shutdown(stopping.cancelled_owned())
+        .with_graceful_shutdown(stopping.clone().cancelled_owned())
         .await
         .context("the HTTP server ended")
 }
