@@ -140,7 +140,7 @@ fn hide_parameters(url: &str) -> String {
     let mut out = before.to_owned();
     for piece in tail.split_inclusive(['?', '#', '&', ';']) {
         let (pair, separator) = match piece.char_indices().next_back() {
-            Some((at, last)) if matches!(last, '?' | '#' | '&' | ';') => piece.split_at(at),
+            Some((at, '?' | '#' | '&' | ';')) => piece.split_at(at),
             _ => (piece, ""),
         };
         match pair.split_once('=') {

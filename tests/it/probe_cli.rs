@@ -5,6 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::support::scratch::Scratch;
 use crate::support::targets::{answering, ok, silent};
 
 async fn quorate(args: &[&str], env: &[(&str, &str)]) -> (i32, String, String) {
@@ -21,29 +22,10 @@ async fn quorate(args: &[&str], env: &[(&str, &str)]) -> (i32, String, String) {
     (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-fn file(folder: &tempdir::Folder, value: &Value) -> String {
-    let path = folder.0.join("check.json");
+fn file(folder: &Scratch, value: &Value) -> String {
+    let path = folder.path().join("check.json");
     std::fs::write(&path, value.to_string()).unwrap();
     path.to_str().unwrap().to_owned()
-}
-
-/// A folder that goes with its test.
-mod tempdir {
-    pub(super) struct Folder(pub(super) std::path::PathBuf);
-
-    impl Folder {
-        pub(super) fn new() -> Self {
-            let path = std::env::temp_dir().join(format!("quorate-probe-{}", uuid::Uuid::new_v4()));
-            std::fs::create_dir(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 }
 
 #[tokio::test]
@@ -85,7 +67,7 @@ async fn a_closed_address_exits_3_and_names_the_flag() {
 
 #[tokio::test]
 async fn a_check_file_brings_conditions_deadline_and_secrets() {
-    let folder = tempdir::Folder::new();
+    let folder = Scratch::new("probe-check");
     let target = answering(ok("Content-Type: application/json\r\n", "{\"status\":\"degraded\"}")).await;
     let check = json!({
         "kind": "http", "url": target.url("/"), "headers": {"X-Key": "${secret:api-key}"}, "timeout_s": 5, "slow_ms": 60000,
@@ -109,7 +91,7 @@ async fn a_check_file_brings_conditions_deadline_and_secrets() {
 
 #[tokio::test]
 async fn bad_usage_exits_2_and_names_the_field() {
-    let folder = tempdir::Folder::new();
+    let folder = Scratch::new("probe-usage");
     for (value, words) in [
         (json!([]), "must be an object"),
         (json!({"kind": "http"}), "url: is missing"),

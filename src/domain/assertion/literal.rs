@@ -58,7 +58,7 @@ impl Literal {
         match op {
             Op::Eq | Op::Ne if nature == Nature::Status => Ok(Literal::Statuses(vec![status_range(value, "value")?])),
             Op::In | Op::NotIn if nature == Nature::Status => {
-                each(value, |item, field| status_range(item, field)).map(Literal::Statuses)
+                each(value, status_range).map(Literal::Statuses)
             }
             Op::Eq | Op::Ne => Ok(Literal::Values(vec![comparable(on, value, "value")?])),
             Op::In | Op::NotIn => each(value, |item, field| comparable(on, item, field)).map(Literal::Values),
