@@ -67,14 +67,14 @@ impl Assigned {
         let path = dir.join("assignments");
         let mut found = Found::default();
         let mut tasks: HashMap<Uuid, Task> = HashMap::new();
-        let mut seq = 0;
+        let (mut seq, mut unreadable) = (0, false);
         let journal = match fs::exists(&path)? {
             false => None,
             true => Journal::open(&path, &vault, |record| {
                 seq = record.seq;
                 let Ok(entry) = serde_json::from_slice::<Entry>(&record.plain) else {
                     // Written by another version. The coordinator is asked for everything again.
-                    found.rev = None;
+                    unreadable = true;
                     return;
                 };
                 found.rev = entry.rev.or(found.rev);
@@ -86,6 +86,7 @@ impl Assigned {
             })?,
         };
         found.tasks = tasks.into_values().collect();
+        found.rev = found.rev.filter(|_| !unreadable);
         let set_bytes = journal.as_ref().map_or(0, Journal::bytes);
         Ok((Self { path, vault, journal, seq, set_bytes }, found))
     }
@@ -134,5 +135,114 @@ impl Assigned {
         self.seq += 1;
         journal.append(&self.vault, self.seq, &serde_json::to_vec(entry)?)?;
         Ok(journal.bytes() > 2 * self.set_bytes + SLACK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Secret;
+    use crate::protocol::Secrets;
+
+    fn task(id: u128, version: u32) -> Task {
+        Task {
+            monitor: Uuid::from_u128(id),
+            name: "checkout".to_owned(),
+            check_version: version,
+            check: RawValue::from_string(r#"{"password":"hunter2hunter2"}"#.to_owned()).unwrap(),
+            secrets: Secrets([("key".to_owned(), "hunter2hunter2".to_owned())].into()),
+            interval_s: 60,
+            timeout_ms: 10_000,
+            slow_ms: None,
+            position: 0,
+            of: 1,
+            fail_after: 2,
+            retry_gap_ms: 5_000,
+            pass_after: 2,
+            pass_gap_ms: 10_000,
+            vote_down: false,
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("quorate-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).unwrap();
+        dir
+    }
+
+    fn open(dir: &Path, token: &str) -> (Assigned, Found) {
+        Assigned::open(dir, Vault::new(&Secret::new(token))).unwrap()
+    }
+
+    fn known(found: &Found) -> Vec<(u128, u32)> {
+        let mut known: Vec<_> =
+            found.tasks.iter().map(|it| (it.monitor.as_u128(), it.check_version)).collect();
+        known.sort_unstable();
+        known
+    }
+
+    fn replace(assigned: &mut Assigned, rev: i64, tasks: &[Task]) {
+        let tasks: Vec<Arc<Task>> = tasks.iter().cloned().map(Arc::new).collect();
+        assigned.replace(rev, tasks.iter(), None).unwrap();
+    }
+
+    #[test]
+    fn the_set_and_its_changes_are_there_again_and_nothing_in_clear() {
+        let dir = folder("assigned-again");
+        let (mut assigned, found) = open(&dir, "one");
+        assert_eq!((found.rev, known(&found)), (None, vec![]));
+        let many: Vec<Task> = (0..450).map(|id| task(id, 1)).collect();
+        replace(&mut assigned, 3, &many);
+        assert!(!assigned.change(4, &[&task(7, 2), &task(900, 1)], &[]).unwrap());
+        let gone: Vec<Uuid> = (8..450).map(Uuid::from_u128).collect();
+        assert!(!assigned.change(5, &[], &gone).unwrap());
+        let time = Remembered { kernel: Uuid::from_u128(1), offset_us: 5, wall_ahead_us: -6 };
+        assigned.note_time(time).unwrap();
+        let (_, found) = open(&dir, "one");
+        assert_eq!((found.rev, found.time), (Some(5), Some(time)));
+        let expected: Vec<_> = (0..7).map(|id| (id, 1)).chain([(7, 2), (900, 1)]).collect();
+        assert_eq!(known(&found), expected);
+        let bytes = fs::read(dir.join("assignments")).unwrap();
+        assert!(!bytes.windows(7).any(|part| part == b"hunter2"));
+        assert_eq!(open(&dir, "another").1.rev, None, "of no use without the token");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_file_torn_at_any_byte_is_never_taken_for_a_whole_set() {
+        let dir = folder("assigned-torn");
+        let (mut assigned, _) = open(&dir, "one");
+        replace(&mut assigned, 3, &[task(1, 1), task(2, 1)]);
+        let set = assigned.set_bytes as usize;
+        assigned.change(4, &[&task(3, 1)], &[]).unwrap();
+        let path = dir.join("assignments");
+        let whole = fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            let (_, found) = open(&dir, "one");
+            let rev = if cut >= set { Some(3) } else { None };
+            assert_eq!(found.rev, rev, "cut at {cut} of {}", whole.len());
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn changes_that_outgrow_the_set_ask_for_a_new_file() {
+        let dir = folder("assigned-grows");
+        let (mut assigned, _) = open(&dir, "one");
+        assert!(assigned.change(1, &[], &[]).unwrap(), "there is no set yet");
+        replace(&mut assigned, 1, &[task(1, 1)]);
+        let mut rev = 1;
+        while !assigned.change(rev + 1, &[&task(1, 1)], &[]).unwrap() {
+            rev += 1;
+        }
+        assert!(rev > 1_000);
+        replace(&mut assigned, rev + 1, &[task(1, 1)]);
+        assert!(fs::metadata(dir.join("assignments")).unwrap().len() < 2_000);
+        assert_eq!(open(&dir, "one").1.rev, Some(rev + 1));
+        fs::remove_dir_all(&dir).unwrap();
     }
 }
