@@ -8,3 +8,4 @@ pub(crate) mod mail_sink;
 pub(crate) mod scratch;
 pub(crate) mod targets;
 pub(crate) mod watch;
+pub(crate) mod whole;

@@ -186,6 +186,10 @@ impl Authority {
         self.issuer.der().clone()
     }
 
+    pub(crate) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
     /// A certificate for these names, valid from and until so many seconds after [`NOW`].
     pub(crate) fn leaf(&self, names: &[&str], from_s: i64, until_s: i64) -> Chain {
         let key = KeyPair::generate().unwrap();
