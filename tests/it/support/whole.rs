@@ -20,7 +20,8 @@ use url::Url;
 
 use super::{db::TestDb, scratch::Scratch};
 
-const TOKEN: &str = "qrt_0123456789abcdef0123456789abcdef";
+/// `qrt_` and 32 bytes of sevens.
+const TOKEN: &str = "qrt_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 
 /// A database, and whoever works on it.
 pub(crate) struct Whole {
