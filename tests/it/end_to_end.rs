@@ -19,6 +19,7 @@ use tokio::{
 use crate::support::{
     hook_sink::HookSink,
     mail_sink::MailSink,
+    scratch::Scratch,
     targets::{Authority, HOME, Say, dns, note_head, ok, write_and_close},
     whole::{Whole, until},
 };
@@ -127,15 +128,20 @@ async fn three_agents(whole: &Whole, authority: &Authority) -> Vec<crate::suppor
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_way_of_breaking_is_told_once_and_its_end_once() {
-    let whole = Whole::start("e2e-breaks").await;
+    let mut mails = MailSink::start("e2e", json!({})).await;
+    let mail_server = mails.server(json!({}));
+    let folder = Scratch::new("e2e-mail-ca");
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, mail_server.ca_pem.as_ref().unwrap()).unwrap();
+    let whole = Whole::start_with("e2e-breaks", &["--extra-ca", ca.to_str().unwrap()]).await;
     let authority = Authority::root("Test Root");
     let _agents = three_agents(&whole, &authority).await;
     let mut hook = HookSink::start().await;
-    let mut mails = MailSink::start("e2e", json!({})).await;
-    let server = mails.server(json!({})).to_json();
-    let mut mail_settings = server.clone();
-    mail_settings["password"] = json!("secret");
-    whole.client.call(reqwest::Method::PUT, "settings/mail", Some(mail_settings)).await;
+    let settings = json!({
+        "host": "localhost", "port": mail_server.port, "security": "starttls", "username": "svc",
+        "password": "secret", "from": "Quorate <quorate@example.com>",
+    });
+    whole.client.call(reqwest::Method::PUT, "settings/mail", Some(settings)).await;
     whole
         .client
         .post("channels", json!({"name": "hook", "kind": "webhook", "config": {"url": hook.url}}))

@@ -61,6 +61,11 @@ struct Command {
 impl Whole {
     /// One coordinator on a fresh database.
     pub(crate) async fn start(name: &str) -> Self {
+        Self::start_with(name, &[]).await
+    }
+
+    /// The same with more arguments for the coordinator.
+    pub(crate) async fn start_with(name: &str, more: &[&str]) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
         sqlx::query(
@@ -71,7 +76,7 @@ impl Whole {
         .execute(db.pool())
         .await
         .unwrap();
-        let first = Coordinator::start(&db).await;
+        let first = Coordinator::start(&db, more).await;
         let client = Client::new(first.url.clone());
         Self { db, folder: Scratch::new(name), coordinators: vec![first], client }
     }
@@ -81,7 +86,7 @@ impl Whole {
         let body = json!({"name": location, "region": location, "domain": format!("net-{location}")});
         let made = self.client.post("locations", body).await;
         let enrolled = self.client.post("agents", json!({"location": made["id"]})).await;
-        let token = enrolled["token"].as_str().unwrap().to_owned();
+        let token = enrolled["secret"].as_str().unwrap().to_owned();
         let url = self.coordinators[0].url.clone();
         let mut config =
             AgentConfig::new(url, Secret::new(token), self.folder.path().join(location));
@@ -96,14 +101,15 @@ impl Whole {
 
 impl Coordinator {
     /// Starts one on a port of its own; it serves when this returns.
-    pub(crate) async fn start(db: &TestDb) -> Self {
+    pub(crate) async fn start(db: &TestDb, more: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
         let key = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+        let db_url = db.url();
         let args = [
             "test",
             "--database-url",
-            &db.url(),
+            &db_url,
             "--secret-key",
             key,
             "--allow-net",
@@ -111,7 +117,7 @@ impl Coordinator {
             "--database-connections",
             "12",
         ];
-        let config = Command::parse_from(args).config;
+        let config = Command::parse_from(args.iter().chain(more)).config;
         let shutdown = Shutdown::new();
         let work = coordinator::run(config, listener, Clock::corrected(), shutdown.clone());
         let running = tokio::spawn(work);
