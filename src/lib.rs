@@ -1,6 +1,81 @@
 //! Quorate watches public endpoints from several locations and alerts when enough of them agree.
 //!
-//! This page is the map; it is completed as modules land.
+//! # The map
+//!
+//! In reading order. The outside and the inside meet only in [`protocol`] and [`domain`].
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`domain`] | THE RULES: plain data and functions. What a check is ([`domain::check`]), whether a condition holds ([`domain::assertion`]), which addresses may be probed ([`domain::address`]), what votes mean ([`domain::decision`]), who is told ([`domain::notice`]) |
+//! | [`protocol`] | what agent and coordinator say to each other |
+//! | **outside** | |
+//! | [`net`] | the guarded connector: no connection to a denied address; name look-ups |
+//! | [`probe`] | ONE check: [`probe::run`] gives an observation, never an error |
+//! | [`agent`] | what is due (`schedule`, pure), attempts and repeats (`runner`, `attempt`), results on disk (`spool`), delivery (`link`) |
+//! | **inside** | |
+//! | [`store`] | EVERY SQL STATEMENT, a file per subject; functions take a connection |
+//! | [`triage`] | reports or silence → states, incidents, notices, in one transaction: the only door |
+//! | [`notify`] | the outbox's other end: claim, render (pure), send, settle; a file per channel |
+//! | [`upkeep`] | timed chores as steps: sweep, partitions, roll-ups, refolds of late reports, retention |
+//! | [`api`] | the HTTP interface: a file per resource, the agents' link, the embedded pages |
+//! | **processes** | |
+//! | [`coordinator`] | wiring only: pool, loops, server |
+//! | [`up`] | everything on one machine, with a private Postgres ([`up::postgres`]) |
+//! | [`cli`] | the tools: `probe`, `decide`, `bench`, and how the services print |
+//! | [`config`], [`process`], [`clock`] | flags and environment; logs, signals and own health; the only reader of wall time |
+//!
+//! Beside `src/`: `migrations/` (the schema; its comments carry the design of the storage), `web/` (the
+//! pages; their client is generated from `web/openapi.json`), `tests/it/` (one test binary, a file per
+//! subject), `tests/vectors/` (decisions with their expected answers).
+//!
+//! # The way of one report
+//!
+//! 1. [`agent`]`::schedule` says that a monitor is due; `attempt` calls [`probe::run`], which resolves,
+//!    connects, asks, and lets [`domain::assertion`] judge, so that bodies stay with the agent.
+//! 2. `agent::spool` keeps the result on disk until `agent::link` has had a 200 for it.
+//! 3. `api::agent_link` knows the agent by its token and calls [`triage::Triage::accept`].
+//! 4. In one transaction: lock the agent's `agent_boot` row (doubles end here), lock the monitors' live
+//!    rows in id order, read them, [`domain::decision::step`] each, then `triage::effects` writes
+//!    intervals, decisions, incidents and, for everybody whom [`domain::notice::recipients`] names, a
+//!    row in the outbox; last the raw results by COPY.
+//! 5. [`notify`] claims the row under a lease, renders it (`notify::message`, `notify::email`), sends and
+//!    settles it.
+//! 6. Pages read `api` → `store`, told by `GET /events` that something changed.
+//!
+//! Silence takes the same road: [`upkeep::Upkeep::sweep`] calls [`triage::Triage::sweep`] when a
+//! monitor's `wake_at` has come.
+//!
+//! # What always holds
+//!
+//! * `domain` has no clock, no IO, no SQL, no HTTP and nothing that waits. `api` has no SQL, `store` has no
+//!   rules. `tests/it/layering.rs` checks this, and which module may use which.
+//! * A failed check is a value with a reason ([`domain::observation::Class`]), never an `Err`.
+//! * The state of a monitor changes through [`triage`] only, under the lock of its live row. Lock order:
+//!   `agent_boot`, live rows in id order, incidents, the head of the assignments.
+//! * A notice is written in the transaction that decides and sent after it: nothing is sent that was not
+//!   decided, and nothing decided is lost. Every attempt carries the same id.
+//! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.
+//! * `Error` is ours and `Fail` is the target's. Only passes and fails vote.
+//! * What is not known is unknown: neither up nor down, in every figure.
+//! * There is no pass-through service layer, no trait with one implementation, no cargo feature, no
+//!   static.
+//!
+//! # Where a new … goes
+//!
+//! * **Check kind**: `domain/check/<kind>.rs` (settings, parsing, secrets) and an arm in
+//!   [`domain::check::Check`]; `probe/<kind>.rs` and an arm in [`probe::run`]; its form section in
+//!   `web/src/pages/monitors`.
+//! * **Condition (assertion) subject**: an arm in [`domain::assertion`].
+//! * **Failure class**: a line in [`domain::observation`]; the number is stored, so it is never reused.
+//! * **Channel kind**: `domain/channel` (configuration and an arm in its kind), `notify/<kind>.rs` and an
+//!   arm in `notify::deliver`.
+//! * **Field of the API**: the struct beside its handler in `api/<resource>.rs`, the statement in
+//!   `store/<resource>.rs`, a column in a new migration; then `quorate openapi > web/openapi.json` and
+//!   `npm run gen` in `web/`.
+//! * **Access-log format**: a module `accesslog` with a file per format does not exist yet; it will turn
+//!   bytes into records of `domain::fleet` and may use nothing but `domain`.
+//! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
+//! * **Statement**: a function in `store/`, then `make queries`.
 
 pub mod agent;
 pub mod api;

@@ -255,18 +255,18 @@ pub fn count(
         if inside {
             all.entry(sample.location).or_default().add_attempt(sample, thresholds);
         }
+        // Repeats belong to the run before them, scheduled or asked for; runs of one location do not
+        // overlap.
         match sample.kind {
             RunKind::Scheduled => event = inside.then_some(*sample),
             RunKind::Retry if event.is_some_and(|e| e.location == sample.location) => {
-                event = Some(*sample)
+                event = Some(*sample);
             }
             RunKind::Retry | RunKind::Confirm | RunKind::Manual => {}
         }
-        let next_run = samples[i + 1..].iter().find(|s| {
-            s.location != sample.location || matches!(s.kind, RunKind::Scheduled | RunKind::Retry)
-        });
+        let next = samples[i + 1..].iter().find(|s| s.kind != RunKind::Manual);
         let ends =
-            next_run.is_none_or(|s| s.location != sample.location || s.kind == RunKind::Scheduled);
+            next.is_none_or(|s| s.location != sample.location || s.kind != RunKind::Retry);
         if ends && let Some(last) = event.take() {
             all.entry(last.location).or_default().add_event(&last);
         }
@@ -304,12 +304,14 @@ mod tests {
             sample(120, Scheduled, Fail, 10),
             sample(125, Retry, Fail, 10),
             sample(180, Scheduled, Error, 10),
+            sample(185, Confirm, Pass, 10),
+            sample(190, Retry, Fail, 10),
             sample(899, Scheduled, Fail, 10),
             sample(904, Retry, Pass, 10),
         ];
         let counts = &count(&samples, 0, 900, &[])[&LocationKey(1)];
         assert_eq!((counts.events_ok, counts.events_fail, counts.events_invalid), (3, 1, 1));
-        assert_eq!((counts.runs, counts.passes, counts.fails, counts.errors), (8, 2, 5, 1));
+        assert_eq!((counts.runs, counts.passes, counts.fails, counts.errors), (10, 3, 6, 1));
         let next = &count(&samples, 900, 1800, &[])[&LocationKey(1)];
         assert_eq!(
             (next.events_ok, next.runs, next.passes),
