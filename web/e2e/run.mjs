@@ -56,7 +56,7 @@ try {
     async () => (await tried.getByText("Fail", { exact: true }).count()) === 3,
   );
   await page.getByText("Connection", { exact: true }).click();
-  await page.getByText("Verify the certificate").click();
+  await page.getByRole("switch", { name: "Verify the certificate" }).click();
   await tried.getByRole("button", { name: "Try again" }).click();
   await until("every location passes", async () => (await tried.getByText("Pass", { exact: true }).count()) === 3);
   for (const name of NAMES) await tried.getByRole("rowheader", { name: new RegExp(name) }).waitFor();
@@ -79,7 +79,7 @@ try {
   );
   await page.getByText(/out of range: 10 to/).waitFor({ state: "detached" });
   await page.getByLabel("Name", { exact: true }).fill("checkout");
-  await page.getByLabel("Group").fill("shop");
+  await page.getByRole("combobox", { name: "Group" }).fill("shop");
   // So that the test need not wait a minute for the end to be believed.
   await page.getByText("Advanced", { exact: true }).click();
   await page.getByLabel("Well must last").fill("5");
@@ -104,21 +104,21 @@ try {
   await server.getByRole("combobox", { name: "Security" }).click();
   await page.getByRole("option", { name: /clear text/ }).click();
   await server.getByLabel("Port").fill(String(mail.port));
-  await server.getByLabel("From").fill("quorate@shop.example");
+  await server.getByLabel("From", { exact: true }).fill("quorate@shop.example");
   await server.getByRole("button", { name: "Save" }).click();
   await server.getByRole("button", { name: "Send test" }).click();
   await server.getByText("Accepted").waitFor();
   await page.getByRole("link", { name: "Alerting" }).click();
   await page.getByRole("button", { name: "Add mail" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Name").fill("mail ops");
-  await dialog.getByLabel("To").fill("ops@shop.example");
-  await dialog.getByLabel("To").press("Enter");
+  await dialog.getByLabel("Name", { exact: true }).fill("mail ops");
+  await dialog.getByRole("combobox", { name: "To" }).fill("ops@shop.example");
+  await dialog.getByRole("combobox", { name: "To" }).press("Enter");
   await dialog.getByRole("button", { name: "Add and send a test" }).click();
   await page.getByText("Test accepted").first().waitFor();
   await page.getByRole("button", { name: "Add webhook" }).click();
-  await dialog.getByLabel("Name").fill("ops bus");
-  await dialog.getByLabel("Address").fill(hook.url);
+  await dialog.getByLabel("Name", { exact: true }).fill("ops bus");
+  await dialog.getByLabel("Address", { exact: true }).fill(hook.url);
   await dialog.getByRole("button", { name: "Add and send a test" }).click();
   const key = page.getByRole("dialog", { name: /Signing key/ });
   hook.state.secret = (await key.getByText(/whsec_/).textContent()).match(/whsec_[\w+/=]+/)[0];
@@ -240,7 +240,7 @@ try {
     "every webhook has an id of its own",
   );
   assert.deepEqual(
-    problems.filter((text) => !/401|404/.test(text)),
+    problems.filter((text) => !/401|404|422/.test(text)),
     [],
   );
   console.log("All of it works.");

@@ -1,7 +1,8 @@
 import { useQueries } from "@tanstack/react-query";
 import { http, type Schemas } from "../../api/client";
+import { problemOf } from "../../api/problem";
 import { Card } from "../../components/Card";
-import { Failed, Loading } from "../../components/Status";
+import { Empty, Failed, Loading } from "../../components/Status";
 import { duration, list, NONE, odds, plural, span } from "../../lib/format";
 import { useSettled } from "../../lib/useSettled";
 
@@ -85,7 +86,11 @@ export function ExpectCard(props: {
       footer={terms.length > 0 && <Assumptions terms={terms} notes={mine?.data?.notes ?? []} />}
     >
       {mine?.isError ? (
-        <Failed error={mine.error} />
+        problemOf(mine.error).status === 422 ? (
+          <Empty>What is set cannot work yet; the form says why.</Empty>
+        ) : (
+          <Failed error={mine.error} />
+        )
       ) : mine?.isPending ? (
         <Loading rows={4} />
       ) : (
