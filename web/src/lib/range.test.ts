@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextRange, rangeWord, readRange, writeRange } from "./range";
+import { nextRange, rangeFor, rangeWord, readRange, writeRange } from "./range";
 
 describe("time ranges", () => {
   it("move with the clock in whole steps", () => {
@@ -16,6 +16,7 @@ describe("time ranges", () => {
     expect(nextRange("24h", -1)).toBe("6h");
     expect(nextRange("30d", 1)).toBe("30d");
     expect(nextRange("5-900", -1)).toBe("1h");
+    expect([rangeFor(60), rangeFor(7200), rangeFor(9e9)]).toEqual(["1h", "6h", "24h"]);
     expect(rangeWord("24h")).toBe("24\u00a0h");
   });
 });

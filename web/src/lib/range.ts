@@ -26,6 +26,11 @@ export function readRange(text: string, now: number): Range {
   return { from: to - length, to, moving: true };
 }
 
+/** The range that shows a history of so many seconds best, a day at most. */
+export function rangeFor(age: number): string {
+  return age < 3600 ? "1h" : age < 21_600 ? "6h" : "24h";
+}
+
 export function writeRange(from: number, to: number): string {
   return `${Math.floor(from)}-${Math.ceil(to)}`;
 }

@@ -151,8 +151,11 @@ export function ExpectCard(props: {
   );
 }
 
+/** A term without the location that it stands for: one kind of chance is named once. */
+const factor = (term: Schemas["OddsTerm"]) => (term.location ? term.name.replace(/^[^:]+: /, "") : term.name);
+
 function Assumptions({ terms, notes }: { terms: Schemas["OddsTerm"][]; notes: string[] }) {
-  const by = (source: string) => [...new Set(terms.filter((t) => t.source === source).map((t) => t.name))];
+  const by = (source: string) => [...new Set(terms.filter((t) => t.source === source).map(factor))];
   const measured = by("measured");
   const assumed = by("assumed");
   return (

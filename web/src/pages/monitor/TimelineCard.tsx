@@ -9,11 +9,11 @@ import { duration } from "../../lib/format";
 import { rangeWord, ranges } from "../../lib/range";
 import { epoch, utc, when, zoneLabel } from "../../lib/time";
 
-/** What a location's results say, step by step: a lane without votes, gaps left open. */
+/** What a location's results say, the worst of each step: a lane without votes, gaps left open. */
 export function locationLane(series: Schemas["LocationSeries"], step: number): Interval[] {
   return series.points.map((point) => {
     const from = epoch(point.at) ?? 0;
-    const state = point.fails > 0 ? (point.passes > 0 ? "partial" : "down") : point.passes > 0 ? "up" : "unknown";
+    const state = point.fails > 0 ? "down" : point.passes > 0 ? "up" : "unknown";
     return { from: point.at, to: new Date((from + step) * 1000).toISOString(), state };
   });
 }

@@ -9,7 +9,7 @@ import { Failed, Loading } from "../../components/Status";
 import { Tags } from "../../components/Tags";
 import { duration } from "../../lib/format";
 import { useKeys } from "../../lib/keys";
-import { nextRange, readRange, writeRange } from "../../lib/range";
+import { nextRange, rangeFor, readRange, writeRange } from "../../lib/range";
 import { tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
 import { epoch, utc, when } from "../../lib/time";
@@ -77,7 +77,9 @@ function Monitor({
   const now = useNow();
   const id = monitor.id;
   const path = { id };
-  const [range, setRange] = useUrlState("range", "24h");
+  // A new monitor would be a sliver at the edge of a day; what fits is chosen once, on arrival.
+  const [fitting] = useState(() => rangeFor(now - (epoch(monitor.created_at) ?? 0)));
+  const [range, setRange] = useUrlState("range", fitting);
   const { from, to } = readRange(range, now);
   const span = { from: iso(from), to: iso(to) };
   const zoom = (a: number, b: number) => setRange(writeRange(a, b), true);

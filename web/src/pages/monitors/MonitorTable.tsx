@@ -103,7 +103,11 @@ function Now({ row }: { row: Row }) {
     <Seats
       size={11}
       needed={null}
-      seats={row.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))}
+      seats={row.seats.map((s) => ({
+        location: s.name,
+        vote: s.counts || s.vote === "none" ? s.vote : "unknown",
+        counts: s.counts,
+      }))}
     />
   );
 }

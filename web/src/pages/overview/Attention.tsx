@@ -111,7 +111,11 @@ function MonitorSeats({ monitor }: { monitor: Schemas["MonitorRow"] }) {
   return (
     <Seats
       needed={null}
-      seats={monitor.seats.map((s) => ({ location: s.name, vote: s.counts ? s.vote : "unknown", counts: s.counts }))}
+      seats={monitor.seats.map((s) => ({
+        location: s.name,
+        vote: s.counts || s.vote === "none" ? s.vote : "unknown",
+        counts: s.counts,
+      }))}
     />
   );
 }

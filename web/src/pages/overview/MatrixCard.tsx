@@ -16,8 +16,8 @@ export function MatrixCard({
 }) {
   const matrix = matrixOf(monitors);
   const rows = locations.filter((l) => l.enabled);
-  // That a silent location differs everywhere is said above already.
-  const silent = new Set(locations.filter((l) => l.health === "offline").map((l) => l.name));
+  // That a silent location differs everywhere is said elsewhere already.
+  const silent = new Set(locations.filter((l) => l.health === "offline" || l.health === "waiting").map((l) => l.name));
   const lone = matrix.onlyDiffers.filter((d) => !silent.has(d.location));
   if (rows.length === 0 || (matrix.columns.length === 0 && lone.length === 0)) return null;
   return (
@@ -35,13 +35,13 @@ export function MatrixCard({
                   </Link>
                 </th>
               ))}
-              {matrix.onlyDiffers.length > 0 && <th scope="col">Alone in it</th>}
+              {lone.length > 0 && <th scope="col">Alone in it</th>}
               {matrix.agree > 0 && <th scope="col">{count(matrix.agree)}: all agree</th>}
             </tr>
           </thead>
           <tbody>
             {rows.map((location) => {
-              const alone = matrix.onlyDiffers.find((d) => d.location === location.name);
+              const alone = lone.find((d) => d.location === location.name);
               return (
                 <tr key={location.id} className={alone ? "strong" : undefined}>
                   <th scope="row">
@@ -56,7 +56,7 @@ export function MatrixCard({
                           <span className="muted">–</span>
                         ) : isLoud(cell) ? (
                           <StateMark
-                            state={cell.counts ? (cell.vote ?? "none") : "unknown"}
+                            state={cell.counts || cell.vote === "none" ? (cell.vote ?? "none") : "unknown"}
                             label={cell.counts ? wordOf(cell.vote) : "not counted"}
                           />
                         ) : (
@@ -67,9 +67,7 @@ export function MatrixCard({
                       </td>
                     );
                   })}
-                  {matrix.onlyDiffers.length > 0 && (
-                    <td>{alone ? `differs on ${plural(alone.count, "monitor")}` : ""}</td>
-                  )}
+                  {lone.length > 0 && <td>{alone ? `differs on ${plural(alone.count, "monitor")}` : ""}</td>}
                   {matrix.agree > 0 && (
                     <td>
                       <span className="agree-line" />
