@@ -2,16 +2,29 @@
 
 use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
     AppState,
     auth::{Editor, Viewer},
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     incidents::Severity,
     request::{At, Json, List, Path},
-    setup::later,
+};
+use crate::{
+    domain::{
+        channel::{self as domain, ChannelConfig, ParsedChannel},
+        monitor::Name,
+        secret::Secret,
+    },
+    notify::{self, NotifyError, TestSent},
+    store::{
+        self,
+        channels::{Channel as Row, ChannelValues},
+    },
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -112,65 +125,217 @@ pub struct TestResult {
 /// All channels by name.
 #[utoipa::path(get, path = "/channels", tag = "alerting", extensions(("x-role" = json!("viewer"))),
     responses((status = 200, body = List<Channel>)))]
-async fn list_channels(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-) -> ApiResult<Json<List<Channel>>> {
-    later()
+async fn list_channels(State(state): State<AppState>, _viewer: Viewer) -> ApiResult<Json<List<Channel>>> {
+    let rows = store::channels::list(&mut *state.pool.acquire().await?).await?;
+    Ok(Json(List::whole(rows.into_iter().map(Channel::from).collect())))
 }
 
 /// Adds a channel.
 #[utoipa::path(post, path = "/channels", tag = "alerting", extensions(("x-role" = json!("editor"))),
     request_body = NewChannel, responses((status = 201, body = SavedChannel)))]
 async fn create_channel(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    Json(_body): Json<NewChannel>,
-) -> ApiResult<Json<SavedChannel>> {
-    later()
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Json(body): Json<NewChannel>,
+) -> ApiResult<(StatusCode, Json<SavedChannel>)> {
+    let now = state.clock.now();
+    let name = Name::parse("name", &body.name)?;
+    let config = with_secret(body.config, body.secret)?;
+    let mut parsed = ChannelConfig::parse(body.kind.into(), &config, None)?;
+    let made = parsed.ensure_key(super::random());
+    let id = store::id_at(now);
+    let (config, sealed) = stored(&state, id, &parsed);
+    let kind = domain::ChannelKind::from(body.kind);
+    let least = body.min_severity.map_or(kind.default_min_severity().word(), Severity::word);
+    let values = ChannelValues {
+        name: name.as_str(),
+        kind: kind.word(),
+        config: &config,
+        sealed: sealed.as_deref(),
+        is_default: body.default,
+        min_severity: least,
+        enabled: body.enabled,
+    };
+    let mut tx = state.pool.begin().await?;
+    store::channels::insert(&mut tx, id, &values, now).await?;
+    store::audit::add(&mut tx, now, &caller.name, "channel.create", &subject(id), &shown(&values)).await?;
+    let channel = load(&mut tx, id).await?.into();
+    tx.commit().await?;
+    let secret = made.map(Secret::into_exposed);
+    Ok((StatusCode::CREATED, Json(SavedChannel { channel, secret })))
 }
 
 /// One channel.
 #[utoipa::path(get, path = "/channels/{id}", tag = "alerting", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Channel)))]
 async fn get_channel(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Channel>> {
-    later()
+    Ok(Json(load(&mut *state.pool.acquire().await?, id).await?.into()))
 }
 
-/// Changes a channel.
+/// Changes a channel. A secret that is left out stays, header values only while the URL stays on its
+/// host. Switching it off drops what waits to be sent through it.
 #[utoipa::path(patch, path = "/channels/{id}", tag = "alerting", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), request_body = ChangeChannel, responses((status = 200, body = Channel)))]
 async fn change_channel(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
-    Json(_body): Json<ChangeChannel>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    Json(body): Json<ChangeChannel>,
 ) -> ApiResult<Json<Channel>> {
-    later()
+    let now = state.clock.now();
+    let name = body.name.as_deref().map(|name| Name::parse("name", name)).transpose()?;
+    let mut tx = state.pool.begin().await?;
+    let old = load(&mut tx, id).await?;
+    let kind = domain::ChannelKind::from_word(&old.kind)
+        .ok_or_else(|| anyhow::anyhow!("a channel of kind {} is stored", old.kind))?;
+    let (config, sealed) = if body.config.is_some() || body.secret.is_some() {
+        let kept = notify::open_channel(&state.sealer, &old).ok();
+        let config = with_secret(body.config.unwrap_or_else(|| old.config.clone()), body.secret)?;
+        let mut parsed = ChannelConfig::parse(kind, &config, kept.as_ref())?;
+        parsed.ensure_key(super::random());
+        stored(&state, id, &parsed)
+    } else {
+        (old.config.clone(), old.sealed.clone())
+    };
+    let enabled = body.enabled.unwrap_or(old.enabled);
+    let values = ChannelValues {
+        name: name.as_ref().map_or(&old.name, Name::as_str),
+        kind: kind.word(),
+        config: &config,
+        sealed: sealed.as_deref(),
+        is_default: body.default.unwrap_or(old.is_default),
+        min_severity: body.min_severity.map_or(&old.min_severity, Severity::word),
+        enabled,
+    };
+    store::channels::update(&mut tx, id, &values, now).await?;
+    if old.enabled && !enabled {
+        store::outbox::drop_unsent(&mut tx, id, "The channel was switched off.", now).await?;
+    }
+    store::audit::add(&mut tx, now, &caller.name, "channel.change", &subject(id), &shown(&values)).await?;
+    let channel = load(&mut tx, id).await?;
+    tx.commit().await?;
+    Ok(Json(channel.into()))
 }
 
 /// Removes a channel; what waits to be sent through it is dropped.
 #[utoipa::path(delete, path = "/channels/{id}", tag = "alerting", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 204)))]
 async fn delete_channel(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<StatusCode> {
-    later()
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let old = load(&mut tx, id).await?;
+    store::channels::delete(&mut tx, id, now).await?;
+    store::outbox::drop_unsent(&mut tx, id, "The channel was deleted.", now).await?;
+    let detail = json!({ "name": old.name, "kind": old.kind });
+    store::audit::add(&mut tx, now, &caller.name, "channel.delete", &subject(id), &detail).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Sends a test message and tells what the other side said.
 #[utoipa::path(post, path = "/channels/{id}/test", tag = "alerting", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = TestResult)))]
 async fn test_channel(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<TestResult>> {
-    later()
+    state.limits.test(caller.key())?;
+    Ok(Json(state.notifier.test_channel(id).await?.into()))
+}
+
+fn subject(id: Uuid) -> String {
+    format!("channel:{id}")
+}
+
+/// The configuration with the key that was given beside it.
+fn with_secret(mut config: Value, secret: Option<String>) -> ApiResult<Value> {
+    if let Some(secret) = secret {
+        let fields = config.as_object_mut();
+        let fields = fields.ok_or_else(|| ApiError::invalid("config", "must be an object"))?;
+        fields.insert("secret".to_owned(), Value::String(secret));
+    }
+    Ok(config)
+}
+
+/// What is stored of a configuration: the part that may be shown, and the sealed rest.
+fn stored(state: &AppState, id: Uuid, parsed: &ParsedChannel) -> (Value, Option<Vec<u8>>) {
+    let sealed = (!parsed.secrets.is_empty()).then(|| {
+        let text = parsed.secrets.to_text();
+        state.sealer.seal(store::channels::place(&id.to_string()), text.expose().as_bytes())
+    });
+    (parsed.config.to_json(), sealed)
+}
+
+fn shown(values: &ChannelValues<'_>) -> Value {
+    json!({
+        "name": values.name, "kind": values.kind, "config": values.config, "default": values.is_default,
+        "min_severity": values.min_severity, "enabled": values.enabled,
+    })
+}
+
+async fn load(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
+    store::channels::get(conn, id).await?.ok_or(ApiError::NotFound("channel"))
+}
+
+impl From<ChannelKind> for domain::ChannelKind {
+    fn from(kind: ChannelKind) -> Self {
+        match kind {
+            ChannelKind::Email => Self::Email,
+            ChannelKind::Webhook => Self::Webhook,
+        }
+    }
+}
+
+impl From<Row> for Channel {
+    fn from(row: Row) -> Self {
+        let health = row.health;
+        let last_delivery = health.last_attempt_at.map(|at| Delivery {
+            at: At(at),
+            outcome: Some(if health.last_success_at == Some(at) { "delivered" } else { "failed" }.to_owned()),
+            answer: health.last_answer,
+        });
+        Self {
+            id: row.id,
+            name: row.name,
+            kind: match row.kind.as_str() {
+                "webhook" => ChannelKind::Webhook,
+                _ => ChannelKind::Email,
+            },
+            config: row.config,
+            has_secret: row.sealed.is_some(),
+            default: row.is_default,
+            min_severity: Severity::from_stored(&row.min_severity),
+            enabled: row.enabled,
+            disabled_reason: row.disabled_reason,
+            last_delivery,
+            created_at: At(row.created_at),
+            updated_at: At(row.updated_at),
+        }
+    }
+}
+
+impl From<TestSent> for TestResult {
+    fn from(sent: TestSent) -> Self {
+        let took_ms = i64::try_from(sent.took.as_millis()).unwrap_or(i64::MAX);
+        Self { delivered: sent.delivered, answer: sent.answer, took_ms }
+    }
+}
+
+impl From<NotifyError> for ApiError {
+    fn from(error: NotifyError) -> Self {
+        match error {
+            NotifyError::NoSuchChannel => Self::NotFound("channel"),
+            NotifyError::Database(error) => error.into(),
+            NotifyError::Start(text) => Self::Internal(anyhow::anyhow!(text)),
+        }
+    }
 }

@@ -1,17 +1,27 @@
 //! Incidents: what happened, who was told, and what people did about it.
 
 use axum::extract::State;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
     AppState,
-    auth::{Editor, Viewer},
-    error::ApiResult,
-    request::{At, Json, List, Path, Query},
-    setup::later,
+    auth::{Caller, Editor, Viewer},
+    error::{ApiError, ApiResult},
+    request::{At, Json, List, Path, Query, page_limit, read_cursor},
+};
+use crate::{
+    domain::check::Check,
+    store::{
+        self,
+        incidents_read::{Filter, IncidentRow as Row},
+        outbox::NoticeRow,
+    },
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -154,54 +164,244 @@ pub struct Note {
 #[utoipa::path(get, path = "/incidents", tag = "incidents", extensions(("x-role" = json!("viewer"))),
     params(ListIncidents), responses((status = 200, body = List<IncidentRow>)))]
 async fn list_incidents(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    Query(_query): Query<ListIncidents>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Query(query): Query<ListIncidents>,
 ) -> ApiResult<Json<List<IncidentRow>>> {
-    later()
+    let limit = page_limit(query.limit)?;
+    let mut conn = state.pool.acquire().await?;
+    let monitor = match &query.monitor {
+        None => None,
+        Some(word) => {
+            let found = store::monitors::named(&mut conn, std::slice::from_ref(word)).await?;
+            let missing = || ApiError::invalid("monitor", format!("{word} is no monitor"));
+            Some(found.first().ok_or_else(missing)?.0.0)
+        }
+    };
+    let filter = Filter {
+        open: query.state.map(|state| state == IncidentState::Open),
+        monitor,
+        from: query.from.map(|at| at.0),
+        to: query.to.map(|at| at.0),
+        before: read_cursor(query.cursor.as_deref())?,
+        limit: limit + 1,
+        ..Filter::default()
+    };
+    let rows = store::incidents_read::list(&mut conn, &filter).await?;
+    let now = state.clock.now();
+    Ok(Json(List::page(rows, limit, |row| (row.opened_at, row.incident), |row| IncidentRow::shown(row, now))))
 }
 
 /// One incident with its events, evidence and notices.
 #[utoipa::path(get, path = "/incidents/{id}", tag = "incidents", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn get_incident(
-    State(_state): State<AppState>,
-    _caller: Viewer,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Incident>> {
-    later()
+    let mut conn = state.pool.acquire().await?;
+    Ok(Json(load(&mut conn, id, state.clock.now()).await?))
 }
 
 /// Acknowledges an open incident: somebody is at it. Harmless when it is already acknowledged.
 #[utoipa::path(post, path = "/incidents/{id}/ack", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn acknowledge_incident(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Incident>> {
-    later()
+    acknowledge(&state, &caller, id, true).await
 }
 
 /// Takes an acknowledgement back.
 #[utoipa::path(post, path = "/incidents/{id}/unack", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn unacknowledge_incident(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Incident>> {
-    later()
+    acknowledge(&state, &caller, id, false).await
 }
 
 /// Adds a note, also to one that is over.
 #[utoipa::path(post, path = "/incidents/{id}/note", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), request_body = Note, responses((status = 200, body = Incident)))]
 async fn note_incident(
-    State(_state): State<AppState>,
-    _caller: Editor,
-    _id: Path<Uuid>,
-    Json(_body): Json<Note>,
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    Json(note): Json<Note>,
 ) -> ApiResult<Json<Incident>> {
-    later()
+    let text = note.text.trim();
+    if text.is_empty() || text.chars().count() > 4_000 || text.contains('\0') {
+        return Err(ApiError::invalid("text", "must be 1 to 4000 characters"));
+    }
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let row = lock(&mut tx, id).await?;
+    event(&mut tx, &row, "note", &caller, text, now).await?;
+    let incident = load(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok(Json(incident))
+}
+
+async fn acknowledge(state: &AppState, caller: &Caller, id: Uuid, yes: bool) -> ApiResult<Json<Incident>> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let row = lock(&mut tx, id).await?;
+    if row.resolved_at.is_some() {
+        return Err(ApiError::in_use("This incident is over."));
+    }
+    let by = yes.then_some(caller.name.as_str());
+    if store::incidents_read::acknowledge(&mut tx, row.monitor, id, by, now).await? {
+        let (kind, sentence) = if yes {
+            ("acked", format!("{} is at it.", caller.name))
+        } else {
+            ("unacked", format!("{} took the acknowledgement back.", caller.name))
+        };
+        event(&mut tx, &row, kind, caller, &sentence, now).await?;
+    }
+    let incident = load(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok(Json(incident))
+}
+
+/// Takes the locks in their order: the monitor's, then the incident's by changing it.
+async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
+    let row = find(conn, id).await?;
+    store::live::lock(conn, &[row.monitor.0]).await?;
+    find(conn, id).await
+}
+
+async fn find(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
+    let filter = Filter { incident: Some(id), limit: 1, ..Filter::default() };
+    store::incidents_read::list(conn, &filter).await?.pop().ok_or(ApiError::NotFound("incident"))
+}
+
+async fn event(
+    conn: &mut PgConnection,
+    row: &Row,
+    kind: &str,
+    caller: &Caller,
+    sentence: &str,
+    now: Timestamp,
+) -> ApiResult<()> {
+    let actor = Some(caller.name.as_str());
+    store::incidents::add_event(conn, row.monitor, row.incident, now, kind, actor, sentence, &json!({})).await?;
+    let (subject, detail) = (format!("incident:{}", row.incident), json!({ "text": sentence }));
+    store::audit::add(conn, now, &caller.name, &format!("incident.{kind}"), &subject, &detail).await?;
+    store::wake::notify(conn, "state").await?;
+    Ok(())
+}
+
+/// How many related incidents are shown.
+const RELATED: i64 = 20;
+
+async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Incident> {
+    let row = find(conn, id).await?;
+    let events = store::incidents_read::events(conn, row.monitor, id).await?;
+    let notices = store::outbox::of_incident(conn, row.monitor, id).await?;
+    let during = (row.started_at, row.ended_at.unwrap_or(now));
+    let same = Filter { during: Some(during), but: Some(id), limit: RELATED, ..Filter::default() };
+    let same = store::incidents_read::list(conn, &same).await?;
+    let before = Some((row.opened_at, row.incident));
+    let earlier = Filter { monitor: Some(row.monitor.0), before, limit: RELATED, ..Filter::default() };
+    let earlier = if row.monitor.0 == 0 {
+        Vec::new()
+    } else {
+        store::incidents_read::list(conn, &earlier).await?
+    };
+    let rows = |list: Vec<Row>| list.into_iter().map(|row| IncidentRow::shown(row, now)).collect();
+    Ok(Incident {
+        evidence: row.evidence.clone().unwrap_or_default(),
+        row: IncidentRow::shown(row, now),
+        events: events
+            .into_iter()
+            .map(|row| IncidentEvent {
+                no: row.no,
+                at: At(row.at),
+                kind: row.kind,
+                actor: row.actor,
+                sentence: row.sentence,
+                data: row.data,
+            })
+            .collect(),
+        notices: notices.into_iter().map(IncidentNotice::from).collect(),
+        at_the_same_time: rows(same),
+        earlier: rows(earlier),
+    })
+}
+
+impl IncidentRow {
+    pub fn shown(row: Row, now: Timestamp) -> Self {
+        let until = row.ended_at.unwrap_or(now);
+        Self {
+            id: row.incident,
+            monitor: row.about.map(|about| MonitorRef {
+                id: about.uid,
+                name: about.name,
+                group: about.group,
+                target: Check::parse(about.check_spec).map(|check| check.target()).unwrap_or_default(),
+                runbook_url: about.runbook_url,
+            }),
+            subject: row.subject,
+            severity: Severity::from_stored(&row.severity),
+            peak: Severity::from_stored(&row.peak),
+            started_at: At(row.started_at),
+            opened_at: At(row.opened_at),
+            ended_at: row.ended_at.map(At),
+            resolved_at: row.resolved_at.map(At),
+            resolve_reason: row.resolve_reason,
+            duration_ms: until.as_millisecond() - row.started_at.as_millisecond(),
+            low: row.low,
+            suppressed: row.suppressed,
+            flapping: row.flapping,
+            evidence_stale: row.evidence_stale,
+            acked_at: row.acked_at.map(At),
+            acked_by: row.acked_by,
+            sentence: row.sentence,
+        }
+    }
+}
+
+impl Severity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Degraded => "degraded",
+            Self::Partial => "partial",
+            Self::Down => "down",
+        }
+    }
+
+    /// The column's check holds the three words.
+    pub fn from_stored(word: &str) -> Self {
+        match word {
+            "degraded" => Self::Degraded,
+            "partial" => Self::Partial,
+            _ => Self::Down,
+        }
+    }
+}
+
+impl From<NoticeRow> for IncidentNotice {
+    fn from(row: NoticeRow) -> Self {
+        Self {
+            id: row.notice,
+            channel: row.channel,
+            channel_name: row.channel_name,
+            channel_kind: row.channel_kind,
+            kind: row.kind,
+            severity: row.severity,
+            created_at: At(row.created_at),
+            due_at: row.due_at.map(At),
+            attempts: row.attempts,
+            attempted_at: row.attempted_at.map(At),
+            settled_at: row.settled_at.map(At),
+            outcome: row.outcome,
+            answer: row.answer,
+        }
+    }
 }

@@ -7,8 +7,21 @@
 
 use std::sync::Arc;
 
-use axum::{Router, middleware};
+use axum::{
+    Router,
+    body::Body,
+    extract::DefaultBodyLimit,
+    http::{HeaderValue, Request, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
 use sqlx::{PgConnection, postgres::PgPool};
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    compression::CompressionLayer,
+    request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer},
+    trace::TraceLayer,
+};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;
@@ -35,10 +48,13 @@ pub mod incidents;
 pub mod limits;
 pub mod locations;
 pub mod maintenance;
+pub mod metrics;
 pub mod monitor_form;
 pub mod monitor_list;
-pub mod monitor_reads;
+pub mod monitor_results;
 pub mod monitor_save;
+pub mod monitor_state;
+pub mod monitor_time;
 pub mod monitors;
 pub mod odds;
 pub mod openapi;
@@ -141,7 +157,9 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(tokens::router())
         .merge(monitors::router())
         .merge(monitor_list::router())
-        .merge(monitor_reads::router())
+        .merge(monitor_state::router())
+        .merge(monitor_time::router())
+        .merge(monitor_results::router())
         .merge(probes::router())
         .merge(odds::router())
         .merge(overview::router())
@@ -161,11 +179,58 @@ fn routes() -> OpenApiRouter<AppState> {
 
 /// Everything that is served.
 pub fn router(state: AppState) -> Router {
-    let (router, _) = routes().split_for_parts();
-    router
+    let (v1, _) = routes().split_for_parts();
+    // The outermost layer stands last: a request gets its id before anything is said about it.
+    let routes = v1
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .merge(agent_link::router())
         .merge(unsubscribe::router())
+        .merge(metrics::router())
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
+        .layer(middleware::from_fn(no_store))
+        .layer(CompressionLayer::new())
+        .merge(health::probes())
         .fallback_service(ui::fallback().with_state(state.clone()))
-        .with_state(state)
+        .layer(CatchPanicLayer::custom(after_panic))
+        .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(SetRequestIdLayer::x_request_id(NewRequestId));
+    routes.with_state(state)
+}
+
+/// Ids of requests, for finding them in the log again.
+#[derive(Clone, Copy)]
+struct NewRequestId;
+
+impl MakeRequestId for NewRequestId {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let id = hex::encode(random::<8>());
+        HeaderValue::from_str(&id).ok().map(RequestId::new)
+    }
+}
+
+/// The path only: queries and one-time links hold what does not belong into a log.
+fn span<B>(request: &Request<B>) -> tracing::Span {
+    let path = request.uri().path();
+    let path = path.split("/setup/").next().unwrap_or(path);
+    let id = request.headers().get("x-request-id").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    tracing::info_span!("request", method = %request.method(), path, id)
+}
+
+fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let said = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("it said nothing");
+    error::ApiError::Internal(anyhow::anyhow!("a handler panicked: {said}")).into_response()
+}
+
+/// What the API answers is somebody's, and true for a moment only.
+async fn no_store(request: Request<Body>, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }

@@ -192,8 +192,3 @@ impl LinkPurpose {
         }
     }
 }
-
-// Until every handler is there.
-pub(super) fn later<T>() -> ApiResult<T> {
-    Err(ApiError::Internal(anyhow::anyhow!("not built yet")))
-}

@@ -192,6 +192,18 @@ impl MonitorState {
         State::from_code(code).unwrap_or(State::Unknown).into()
     }
 
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Up => "up",
+            Self::Degraded => "degraded",
+            Self::Partial => "partial",
+            Self::Down => "down",
+            Self::Unknown => "unknown",
+            Self::Paused => "paused",
+        }
+    }
+
     pub fn from_word(word: &str) -> Option<(Self, i16)> {
         let all = [
             State::Pending,

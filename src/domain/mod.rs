@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod assertion;
+pub mod availability;
 pub mod channel;
 pub mod check;
 pub mod decimal;

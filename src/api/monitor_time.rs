@@ -1,0 +1,231 @@
+//! A monitor's past: which state when, and what that makes in percent.
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use super::{
+    AppState,
+    auth::Viewer,
+    error::{ApiError, ApiResult},
+    monitor_state::key,
+    monitors::MonitorState,
+    request::{At, Json, Path, Query},
+};
+use crate::{
+    domain::{
+        availability::{self, Stretch},
+        decision,
+    },
+    store,
+};
+
+pub fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(get_timeline)).routes(routes!(get_availability))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// 24 h before `to` unless given.
+    pub from: Option<At>,
+    /// Now unless given.
+    pub to: Option<At>,
+}
+
+/// State intervals within [from, to), oldest first, without overlaps.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Timeline {
+    pub from: At,
+    pub to: At,
+    pub intervals: Vec<Interval>,
+    /// When Quorate itself did not run: unknown, whatever the intervals say.
+    pub not_running: Vec<SpanOf>,
+    pub maintenance: Vec<MaintenanceSpan>,
+    /// Rises when late reports changed the past.
+    pub data_revision: i32,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Interval {
+    pub from: At,
+    /// Null: it goes on.
+    pub to: Option<At>,
+    pub state: MonitorState,
+    /// The votes behind it went stale; counted as unknown.
+    pub evidence_stale: bool,
+    pub low: bool,
+    /// Learnt from reports that came late.
+    pub found_late: bool,
+    pub incident: Option<Uuid>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SpanOf {
+    pub from: At,
+    pub to: At,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct MaintenanceSpan {
+    pub id: Uuid,
+    pub name: String,
+    pub from: At,
+    pub to: At,
+    pub exclude_from_slo: bool,
+}
+
+/// Time in each state within [from, to), in milliseconds that add up to `total_ms`.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Availability {
+    pub from: At,
+    pub to: At,
+    pub total_ms: i64,
+    pub up_ms: i64,
+    pub degraded_ms: i64,
+    pub partial_ms: i64,
+    pub down_ms: i64,
+    pub unknown_ms: i64,
+    pub paused_ms: i64,
+    pub maintenance_ms: i64,
+    /// What counts: total without paused and maintenance.
+    pub counted_ms: i64,
+    /// Percent of the known time in which it was not down (partial is listed apart), floored to three
+    /// decimals; null without any known time.
+    pub percent: Option<String>,
+    /// If all unknown time had been down.
+    pub percent_low: Option<String>,
+    /// If all unknown time had been up.
+    pub percent_high: Option<String>,
+    /// Outages that began in the span.
+    pub outages: u32,
+    pub data_revision: i32,
+}
+
+/// State intervals.
+#[utoipa::path(get, path = "/monitors/{id}/timeline", tag = "monitor", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path), Span), responses((status = 200, body = Timeline)))]
+async fn get_timeline(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+    Query(span): Query<Span>,
+) -> ApiResult<Json<Timeline>> {
+    let (from, to) = span.bounds(state.clock.now())?;
+    let mut conn = state.pool.acquire().await?;
+    let key = key(&mut conn, id).await?;
+    let rows = store::timeline::between(&mut conn, key, from, to).await?;
+    let holes = store::chores::not_running(&mut conn, from, to).await?;
+    let windows = store::maintenance::between(&mut conn, key.0, from, to).await?;
+    let clip = |at: Timestamp| At(at.clamp(from, to));
+    Ok(Json(Timeline {
+        from: At(from),
+        to: At(to),
+        intervals: rows
+            .into_iter()
+            .map(|row| Interval {
+                from: clip(row.from_at),
+                to: row.to_at.map(clip),
+                state: MonitorState::from_code(row.state),
+                evidence_stale: row.evidence_stale,
+                low: row.low,
+                found_late: row.found_late,
+                incident: row.incident,
+            })
+            .collect(),
+        not_running: holes.into_iter().map(|(a, b)| SpanOf { from: clip(a), to: clip(b) }).collect(),
+        maintenance: windows
+            .into_iter()
+            .map(|row| MaintenanceSpan {
+                id: row.id,
+                name: row.name,
+                from: At(row.start_at),
+                to: At(row.end_at),
+                exclude_from_slo: row.exclude_from_slo,
+            })
+            .collect(),
+        data_revision: store::timeline_read::revision(&mut conn, key).await?,
+    }))
+}
+
+/// Time in each state, and the percentage with the bounds that unknown time leaves. Time before the
+/// monitor was there does not count.
+#[utoipa::path(get, path = "/monitors/{id}/availability", tag = "monitor", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path), Span), responses((status = 200, body = Availability)))]
+async fn get_availability(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+    Query(span): Query<Span>,
+) -> ApiResult<Json<Availability>> {
+    let now = state.clock.now();
+    let (from, to) = span.bounds(now)?;
+    let mut conn = state.pool.acquire().await?;
+    let key = key(&mut conn, id).await?;
+    let row = store::monitors::get(&mut conn, key).await?.ok_or(ApiError::NotFound("monitor"))?;
+    // What has not happened yet is nothing, and neither is what was before.
+    let to = to.min(now);
+    let from = from.max(row.created_at).min(to);
+    let rows = store::timeline::between(&mut conn, key, from, to).await?;
+    let stretches: Vec<Stretch> = rows
+        .into_iter()
+        .map(|row| Stretch {
+            from: row.from_at.as_millisecond(),
+            to: row.to_at.map(|at| at.as_millisecond()),
+            state: decision::State::from_code(row.state).unwrap_or(decision::State::Unknown),
+            evidence_stale: row.evidence_stale,
+        })
+        .collect();
+    let millis = |(a, b): (Timestamp, Timestamp)| (a.as_millisecond(), b.as_millisecond());
+    let holes: Vec<_> =
+        store::chores::not_running(&mut conn, from, to).await?.into_iter().map(millis).collect();
+    let windows = store::maintenance::between(&mut conn, key.0, from, to).await?;
+    let windows: Vec<_> = windows
+        .into_iter()
+        .filter(|row| row.exclude_from_slo)
+        .map(|row| millis((row.start_at, row.end_at)))
+        .collect();
+    let (start, end) = millis((from, to));
+    let times = availability::add_up(start, end, &stretches, &holes, &windows);
+    Ok(Json(Availability {
+        from: At(from),
+        to: At(to),
+        total_ms: end - start,
+        up_ms: times.up,
+        degraded_ms: times.degraded,
+        partial_ms: times.partial,
+        down_ms: times.down,
+        unknown_ms: times.unknown,
+        paused_ms: times.paused,
+        maintenance_ms: times.maintenance,
+        counted_ms: times.counted(),
+        percent: times.percent(),
+        percent_low: times.percent_low(),
+        percent_high: times.percent_high(),
+        outages: times.outages,
+        data_revision: store::timeline_read::revision(&mut conn, key).await?,
+    }))
+}
+
+impl Span {
+    /// The span in whole milliseconds, the last 24 hours unless said otherwise.
+    fn bounds(&self, now: Timestamp) -> ApiResult<(Timestamp, Timestamp)> {
+        span(self.from, self.to, now)
+    }
+}
+
+/// `from` and `to` as they apply: the 24 hours before `to`, and now, unless given.
+pub fn span(from: Option<At>, to: Option<At>, now: Timestamp) -> ApiResult<(Timestamp, Timestamp)> {
+    let whole = |at: Timestamp| Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
+    let to = whole(to.map_or(now, |at| at.0));
+    let day = SignedDuration::from_hours(24);
+    let from = from.map_or_else(|| to.saturating_sub(day).unwrap_or(Timestamp::MIN), |at| whole(at.0));
+    if from >= to {
+        return Err(ApiError::invalid("from", "must be before to"));
+    }
+    Ok((from, to))
+}
