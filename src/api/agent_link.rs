@@ -24,8 +24,8 @@ use super::{
 use crate::{
     domain::token::KeyKind,
     protocol::{
-        BatchAnswer, Heartbeat, HeartbeatAnswer, MAX_BATCH, MAX_BATCH_BYTES, ProbeAnswer, RejectCode,
-        Rejected, Report,
+        BatchAnswer, Heartbeat, HeartbeatAnswer, MAX_BATCH, MAX_BATCH_BYTES, ProbeAnswer,
+        RejectCode, Rejected, Report,
     },
     store::{self, agents::KnownAgent, wake::Change},
     triage::{Delivered, Delivery, Refusal, Reported, Settled},
@@ -151,7 +151,10 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
     let bad = |what: String| ApiError::Malformed(format!("The batch cannot be read: {what}."));
     let batch: RawBatch<'_> = serde_json::from_slice(plain).map_err(|e| bad(e.to_string()))?;
     if batch.reports.len() > MAX_BATCH {
-        return Err(bad(format!("it holds {} reports, at most {MAX_BATCH} are taken", batch.reports.len())));
+        return Err(bad(format!(
+            "it holds {} reports, at most {MAX_BATCH} are taken",
+            batch.reports.len()
+        )));
     }
     let mut reports = Vec::with_capacity(batch.reports.len());
     for raw in batch.reports {
@@ -159,13 +162,19 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
             Ok(report) => Delivered { seq: report.seq, report: Some(reported(report)) },
             Err(error) => {
                 // Named by its number, it can be settled alone.
-                let only: OnlySeq =
-                    serde_json::from_str(raw.get()).map_err(|_| bad(format!("a report without seq: {error}")))?;
+                let only: OnlySeq = serde_json::from_str(raw.get())
+                    .map_err(|_| bad(format!("a report without seq: {error}")))?;
                 Delivered { seq: only.seq, report: None }
             }
         });
     }
-    Ok(Delivery { agent: agent.id, location: agent.location, boot: batch.boot, rtt_ms: batch.rtt_ms, reports })
+    Ok(Delivery {
+        agent: agent.id,
+        location: agent.location,
+        boot: batch.boot,
+        rtt_ms: batch.rtt_ms,
+        reports,
+    })
 }
 
 fn reported(report: Report) -> Reported {
@@ -195,7 +204,11 @@ fn answered(settled: Settled) -> BatchAnswer {
 }
 
 /// The result of a probe by hand. One that nobody waits for any more is settled too.
-async fn answers(State(state): State<AppState>, Agent(agent): Agent, body: Bytes) -> ApiResult<StatusCode> {
+async fn answers(
+    State(state): State<AppState>,
+    Agent(agent): Agent,
+    body: Bytes,
+) -> ApiResult<StatusCode> {
     let answer: ProbeAnswer = from_json(&body)?;
     let observation = serde_json::to_string(&answer.observation).map_err(anyhow::Error::from)?;
     // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
@@ -245,7 +258,10 @@ mod tests {
     }
 
     fn batch(reports: &[serde_json::Value]) -> Vec<u8> {
-        serde_json::to_vec(&serde_json::json!({"boot": Uuid::nil(), "rtt_ms": 1.5, "reports": reports})).unwrap()
+        serde_json::to_vec(
+            &serde_json::json!({"boot": Uuid::nil(), "rtt_ms": 1.5, "reports": reports}),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -276,7 +292,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_ENCODING, "zstd".parse().unwrap());
         assert!(matches!(unpack(&headers, &bomb.into()), Err(ApiError::TooLarge(_))));
-        assert!(matches!(unpack(&headers, &Bytes::from_static(b"nonsense")), Err(ApiError::Malformed(_))));
+        assert!(matches!(
+            unpack(&headers, &Bytes::from_static(b"nonsense")),
+            Err(ApiError::Malformed(_))
+        ));
         headers.insert(header::CONTENT_ENCODING, "br".parse().unwrap());
         assert!(matches!(unpack(&headers, &Bytes::new()), Err(ApiError::Malformed(_))));
     }

@@ -42,13 +42,11 @@ use crate::{
         secret::Secret,
     },
     protocol::{
-        Assignment, AssignmentChange, AssignmentSet, BEAT_SECS, Ping, ProbeNow, Purpose, Secrets, event,
+        Assignment, AssignmentChange, AssignmentSet, BEAT_SECS, Ping, ProbeNow, Purpose, Secrets,
+        event,
     },
     store::{
-        self,
-        agents::KnownAgent,
-        assignments::AssignmentRow,
-        hub::Marks,
+        self, agents::KnownAgent, assignments::AssignmentRow, hub::Marks,
         probe_requests::OpenRequest,
     },
 };
@@ -158,7 +156,10 @@ impl Stream {
                 }
                 let keys: HashSet<MonitorKey> = rows.iter().filter_map(|row| row.monitor).collect();
                 let (upsert, remove) = self.split(&mut conn, &keys, &all).await?;
-                self.queue.push_back(told(event::CHANGE, &AssignmentChange { rev: head, upsert, remove }));
+                self.queue.push_back(told(
+                    event::CHANGE,
+                    &AssignmentChange { rev: head, upsert, remove },
+                ));
             }
             None => self.full(&mut conn, head).await?,
         }
@@ -175,21 +176,26 @@ impl Stream {
     /// Looks at what moved. False when the agent may not listen any more.
     async fn look(&mut self, marks: &Marks) -> ApiResult<bool> {
         let mut conn = self.state.pool.clone().acquire().await?;
-        if marks.rev > self.rev || marks.online != self.seen.online || marks.pausing != self.seen.pausing {
+        if marks.rev > self.rev
+            || marks.online != self.seen.online
+            || marks.pausing != self.seen.pausing
+        {
             if !store::agents::is_good(&mut conn, self.agent.id).await? {
                 return Ok(false);
             }
             let rows = store::assignments::since(&mut conn, self.rev, self.agent.location).await?;
             let rev = rows.last().map_or(self.rev, |row| row.rev).max(marks.rev);
             let mine: HashMap<MonitorKey, Uuid> = self.mine(&mut conn).await?.into_iter().collect();
-            let mut touched: HashSet<MonitorKey> = rows.iter().filter_map(|row| row.monitor).collect();
+            let mut touched: HashSet<MonitorKey> =
+                rows.iter().filter_map(|row| row.monitor).collect();
             touched.extend(self.held.iter().filter(|key| !mine.contains_key(key)));
             touched.extend(mine.keys().filter(|key| !self.held.contains(key)));
             let (upsert, remove) = self.split(&mut conn, &touched, &mine).await?;
             self.held = mine.keys().copied().collect();
             self.rev = rev;
             if !upsert.is_empty() || !remove.is_empty() {
-                self.queue.push_back(told(event::CHANGE, &AssignmentChange { rev, upsert, remove }));
+                self.queue
+                    .push_back(told(event::CHANGE, &AssignmentChange { rev, upsert, remove }));
             }
         }
         self.requests(&mut conn).await?;
@@ -217,15 +223,22 @@ impl Stream {
         keys: &HashSet<MonitorKey>,
         mine: &HashMap<MonitorKey, Uuid>,
     ) -> ApiResult<(Vec<Assignment>, Vec<Uuid>)> {
-        let (stay, go): (Vec<MonitorKey>, Vec<MonitorKey>) = keys.iter().partition(|key| mine.contains_key(key));
+        let (stay, go): (Vec<MonitorKey>, Vec<MonitorKey>) =
+            keys.iter().partition(|key| mine.contains_key(key));
         let stay: Vec<i32> = stay.iter().map(|key| key.0).collect();
         let go: Vec<i32> = go.iter().map(|key| key.0).collect();
-        let upsert = if stay.is_empty() { Vec::new() } else { self.assignments(conn, &stay).await? };
-        let remove = if go.is_empty() { Vec::new() } else { store::assignments::uids(conn, &go).await? };
+        let upsert =
+            if stay.is_empty() { Vec::new() } else { self.assignments(conn, &stay).await? };
+        let remove =
+            if go.is_empty() { Vec::new() } else { store::assignments::uids(conn, &go).await? };
         Ok((upsert, remove.into_iter().map(|(_, uid)| uid).collect()))
     }
 
-    async fn assignments(&self, conn: &mut PgConnection, keys: &[i32]) -> ApiResult<Vec<Assignment>> {
+    async fn assignments(
+        &self,
+        conn: &mut PgConnection,
+        keys: &[i32],
+    ) -> ApiResult<Vec<Assignment>> {
         let rows = store::assignments::rows(conn, self.agent.location, keys).await?;
         let mut checks = Vec::with_capacity(rows.len());
         let mut names = HashSet::new();
@@ -246,7 +259,8 @@ impl Stream {
         wanted: std::collections::BTreeSet<String>,
         named: &BTreeMap<String, Secret<String>>,
     ) -> ApiResult<Assignment> {
-        let mut inline = monitor_form::open_inline(&self.state, &row.uid.to_string(), row.sealed.as_deref())?;
+        let mut inline =
+            monitor_form::open_inline(&self.state, &row.uid.to_string(), row.sealed.as_deref())?;
         let mut secrets = BTreeMap::new();
         for name in wanted {
             let value = inline.remove(&name).or_else(|| named.get(&name).cloned());
@@ -256,7 +270,8 @@ impl Stream {
         let live: Live = serde_json::from_str(&row.live).map_err(anyhow::Error::from)?;
         let vote = live.vote(self.agent.location).map(|vote| vote.state);
         let spec: PolicySpec = serde_json::from_value(row.policy).map_err(anyhow::Error::from)?;
-        let interval = Interval::from_secs(positive(row.interval_s)).map_err(anyhow::Error::from)?;
+        let interval =
+            Interval::from_secs(positive(row.interval_s)).map_err(anyhow::Error::from)?;
         let timeout =
             Timeout::from_secs(f64::from(row.timeout_ms) / 1_000.0).map_err(anyhow::Error::from)?;
         let slow_ms = row.slow_ms.map(positive);
@@ -294,7 +309,8 @@ impl Stream {
             let work = request.monitor_uid.unwrap_or(request.uid);
             rendezvous::owner(work, &online) == Some(self.agent.id)
         };
-        let ids: Vec<i64> = open.iter().filter(|request| mine(request)).map(|request| request.id).collect();
+        let ids: Vec<i64> =
+            open.iter().filter(|request| mine(request)).map(|request| request.id).collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -313,7 +329,8 @@ impl Stream {
             Some(sealed) => {
                 let row = request.uid.to_string();
                 let place = store::probe_requests::place(&row);
-                let text = self.state.sealer.open_text(place, sealed).map_err(anyhow::Error::from)?;
+                let text =
+                    self.state.sealer.open_text(place, sealed).map_err(anyhow::Error::from)?;
                 let unsaved: UnsavedCheck =
                     serde_json::from_str(text.expose()).map_err(anyhow::Error::from)?;
                 Some(unsaved)

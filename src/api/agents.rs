@@ -61,7 +61,10 @@ pub struct CreatedAgent {
 /// Agents that are not revoked.
 #[utoipa::path(get, path = "/agents", tag = "locations", extensions(("x-role" = json!("viewer"))),
     responses((status = 200, body = List<Agent>)))]
-async fn list_agents(State(state): State<AppState>, _viewer: Viewer) -> ApiResult<Json<List<Agent>>> {
+async fn list_agents(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+) -> ApiResult<Json<List<Agent>>> {
     let now = state.clock.now();
     let rows = store::agents::list(&mut *state.pool.acquire().await?, None).await?;
     Ok(Json(List::whole(rows.iter().map(|row| Agent::shown(row, now)).collect())))
@@ -79,11 +82,14 @@ async fn create_agent(
     let mut tx = state.pool.begin().await?;
     let location = super::locations::find(&mut tx, &body.location).await?;
     let key = KeyKind::Agent.key(super::random());
-    let hash = KeyKind::Agent.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
+    let hash = KeyKind::Agent
+        .hash(key.expose())
+        .ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
     let id = store::id_at(now);
     store::agents::insert(&mut tx, id, location, &hash, now).await?;
     let detail = json!({ "location": body.location });
-    store::audit::add(&mut tx, now, &caller.name, "agent.create", &format!("agent:{id}"), &detail).await?;
+    store::audit::add(&mut tx, now, &caller.name, "agent.create", &format!("agent:{id}"), &detail)
+        .await?;
     let rows = store::agents::list(&mut tx, Some(location)).await?;
     let row = rows.iter().find(|row| row.id == id).ok_or(ApiError::NotFound("agent"))?;
     let agent = Agent::shown(row, now);
@@ -103,8 +109,17 @@ async fn revoke_agent(
 ) -> ApiResult<StatusCode> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
-    let location = store::agents::revoke(&mut tx, id, now).await?.ok_or(ApiError::NotFound("agent"))?;
-    store::audit::add(&mut tx, now, &caller.name, "agent.revoke", &format!("agent:{id}"), &json!({})).await?;
+    let location =
+        store::agents::revoke(&mut tx, id, now).await?.ok_or(ApiError::NotFound("agent"))?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "agent.revoke",
+        &format!("agent:{id}"),
+        &json!({}),
+    )
+    .await?;
     store::wake::change(&mut tx, &[Change::Location(location)], now).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)

@@ -56,12 +56,17 @@ async fn list_audit(
     let mut conn = state.pool.acquire().await?;
     let (subject, actor) = (query.subject.as_deref(), query.actor.as_deref());
     let rows = audit::list(&mut conn, subject, actor, before, limit + 1).await?;
-    Ok(Json(List::page(rows, limit, |row| row.id, |row| AuditEntry {
-        id: row.id,
-        at: At(row.at),
-        actor: row.actor,
-        action: row.action,
-        subject: row.subject,
-        detail: row.detail,
-    })))
+    Ok(Json(List::page(
+        rows,
+        limit,
+        |row| row.id,
+        |row| AuditEntry {
+            id: row.id,
+            at: At(row.at),
+            actor: row.actor,
+            action: row.action,
+            subject: row.subject,
+            detail: row.detail,
+        },
+    )))
 }

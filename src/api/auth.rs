@@ -250,7 +250,8 @@ pub fn no_cookie(secure: bool) -> HeaderValue {
 
 fn cookie(value: &str, max_age: u32, secure: bool) -> HeaderValue {
     let secure = if secure { "; Secure" } else { "" };
-    let text = format!("{COOKIE}={value}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
+    let text =
+        format!("{COOKIE}={value}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
     let mut header = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
     header.set_sensitive(true);
     header
@@ -273,8 +274,16 @@ mod tests {
         let cookie = session_cookie(&KeyKind::Session.key([1; 32]), true);
         let text = cookie.to_str().unwrap();
         assert!(text.starts_with("quorate_session=qrs_"));
-        assert!(text.ends_with("; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax; Secure"), "{text}");
-        assert!(!session_cookie(&KeyKind::Session.key([1; 32]), false).to_str().unwrap().contains("Secure"));
+        assert!(
+            text.ends_with("; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax; Secure"),
+            "{text}"
+        );
+        assert!(
+            !session_cookie(&KeyKind::Session.key([1; 32]), false)
+                .to_str()
+                .unwrap()
+                .contains("Secure")
+        );
         assert!(no_cookie(false).to_str().unwrap().contains("=; Path=/; Max-Age=0;"));
     }
 

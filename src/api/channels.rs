@@ -125,7 +125,10 @@ pub struct TestResult {
 /// All channels by name.
 #[utoipa::path(get, path = "/channels", tag = "alerting", extensions(("x-role" = json!("viewer"))),
     responses((status = 200, body = List<Channel>)))]
-async fn list_channels(State(state): State<AppState>, _viewer: Viewer) -> ApiResult<Json<List<Channel>>> {
+async fn list_channels(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+) -> ApiResult<Json<List<Channel>>> {
     let rows = store::channels::list(&mut *state.pool.acquire().await?).await?;
     Ok(Json(List::whole(rows.into_iter().map(Channel::from).collect())))
 }
@@ -146,7 +149,7 @@ async fn create_channel(
     let id = store::id_at(now);
     let (config, sealed) = stored(&state, id, &parsed);
     let kind = domain::ChannelKind::from(body.kind);
-    let least = body.min_severity.map_or(kind.default_min_severity().word(), Severity::word);
+    let least = body.min_severity.map_or(kind.default_min_severity().name(), Severity::word);
     let values = ChannelValues {
         name: name.as_str(),
         kind: kind.word(),
@@ -158,7 +161,8 @@ async fn create_channel(
     };
     let mut tx = state.pool.begin().await?;
     store::channels::insert(&mut tx, id, &values, now).await?;
-    store::audit::add(&mut tx, now, &caller.name, "channel.create", &subject(id), &shown(&values)).await?;
+    store::audit::add(&mut tx, now, &caller.name, "channel.create", &subject(id), &shown(&values))
+        .await?;
     let channel = load(&mut tx, id).await?.into();
     tx.commit().await?;
     let secret = made.map(Secret::into_exposed);
@@ -208,14 +212,15 @@ async fn change_channel(
         config: &config,
         sealed: sealed.as_deref(),
         is_default: body.default.unwrap_or(old.is_default),
-        min_severity: body.min_severity.map_or(&old.min_severity, Severity::word),
+        min_severity: body.min_severity.map_or(old.min_severity.as_str(), |least| least.word()),
         enabled,
     };
     store::channels::update(&mut tx, id, &values, now).await?;
     if old.enabled && !enabled {
         store::outbox::drop_unsent(&mut tx, id, "The channel was switched off.", now).await?;
     }
-    store::audit::add(&mut tx, now, &caller.name, "channel.change", &subject(id), &shown(&values)).await?;
+    store::audit::add(&mut tx, now, &caller.name, "channel.change", &subject(id), &shown(&values))
+        .await?;
     let channel = load(&mut tx, id).await?;
     tx.commit().await?;
     Ok(Json(channel.into()))
@@ -300,7 +305,9 @@ impl From<Row> for Channel {
         let health = row.health;
         let last_delivery = health.last_attempt_at.map(|at| Delivery {
             at: At(at),
-            outcome: Some(if health.last_success_at == Some(at) { "delivered" } else { "failed" }.to_owned()),
+            outcome: Some(
+                if health.last_success_at == Some(at) { "delivered" } else { "failed" }.to_owned(),
+            ),
             answer: health.last_answer,
         });
         Self {

@@ -93,7 +93,8 @@ async fn get_health(State(state): State<AppState>, _viewer: Viewer) -> ApiResult
     let backlog = store::outbox::backlog(&mut conn, now).await?;
     let numbers = store::health_read::numbers(&mut conn, now).await?;
     let coordinators = store::hub::coordinators(&mut conn, now).await?;
-    let mail = state.config.mail_fixed || store::settings::get(&mut conn, super::settings::MAIL).await?.is_some();
+    let mail = state.config.mail_fixed
+        || store::settings::get(&mut conn, super::settings::MAIL).await?.is_some();
     let locations = super::locations::all(&mut conn, now).await?;
     let age = |at: jiff::Timestamp| (now.as_millisecond() - at.as_millisecond()).max(0);
     let mut health = Health {
@@ -127,10 +128,17 @@ fn problems(health: &Health, numbers: &Numbers, locations: &[Location]) -> Vec<P
         problems.push(Problem { code: code.to_owned(), message });
     };
     if health.sweep_age_ms.is_none_or(|age| age > 15_000) {
-        say("sweep_late", "No coordinator has looked at overdue monitors for 15 s: silence is not noticed.".into());
+        say(
+            "sweep_late",
+            "No coordinator has looked at overdue monitors for 15 s: silence is not noticed."
+                .into(),
+        );
     }
     if let Some(age) = health.notices.oldest_due_ms.filter(|age| *age > 120_000) {
-        say("notices_late", format!("An alert has waited for {} s without being sent.", age / 1_000));
+        say(
+            "notices_late",
+            format!("An alert has waited for {} s without being sent.", age / 1_000),
+        );
     }
     if health.notices.failed_24h > 0 {
         let count = health.notices.failed_24h;
@@ -160,7 +168,10 @@ fn problems(health: &Health, numbers: &Numbers, locations: &[Location]) -> Vec<P
         say("clock_offset", "The clock of an agent is off by more than 2 s; see Locations.".into());
     }
     if health.coordinators.iter().any(|one| one.clock_offset_ms.abs() > 1_000) {
-        say("clock_offset", "The clock of a coordinator differs from the database's by more than 1 s.".into());
+        say(
+            "clock_offset",
+            "The clock of a coordinator differs from the database's by more than 1 s.".into(),
+        );
     }
     problems
 }
@@ -207,7 +218,9 @@ async fn verdict(
     well: bool,
     checks: impl FnOnce() -> Vec<Check>,
 ) -> Response {
-    let verbose = query.as_deref().is_some_and(|query| query.split('&').any(|one| one.starts_with("verbose")));
+    let verbose = query
+        .as_deref()
+        .is_some_and(|query| query.split('&').any(|one| one.starts_with("verbose")));
     // Who asks plainly costs no look at the database.
     if !verbose || super::auth::caller(headers, state).await.is_err() {
         return respond(well);
@@ -215,7 +228,12 @@ async fn verdict(
     let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut text = String::new();
     for check in checks() {
-        text.push_str(&format!("{} {}: {}\n", if check.ok { "ok" } else { "NO" }, check.name, check.text));
+        text.push_str(&format!(
+            "{} {}: {}\n",
+            if check.ok { "ok" } else { "NO" },
+            check.name,
+            check.text
+        ));
     }
     (status, [(header::CACHE_CONTROL, "no-store")], text).into_response()
 }

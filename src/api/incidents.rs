@@ -13,15 +13,12 @@ use super::{
     AppState,
     auth::{Caller, Editor, Viewer},
     error::{ApiError, ApiResult},
+    incident_shown::load,
     request::{At, Json, List, Path, Query, page_limit, read_cursor},
 };
-use crate::{
-    domain::check::Check,
-    store::{
-        self,
-        incidents_read::{Filter, IncidentRow as Row},
-        outbox::NoticeRow,
-    },
+use crate::store::{
+    self,
+    incidents_read::{Filter, IncidentRow as Row},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -189,7 +186,12 @@ async fn list_incidents(
     };
     let rows = store::incidents_read::list(&mut conn, &filter).await?;
     let now = state.clock.now();
-    Ok(Json(List::page(rows, limit, |row| (row.opened_at, row.incident), |row| IncidentRow::shown(row, now))))
+    Ok(Json(List::page(
+        rows,
+        limit,
+        |row| (row.opened_at, row.incident),
+        |row| IncidentRow::shown(row, now),
+    )))
 }
 
 /// One incident with its events, evidence and notices.
@@ -248,7 +250,12 @@ async fn note_incident(
     Ok(Json(incident))
 }
 
-async fn acknowledge(state: &AppState, caller: &Caller, id: Uuid, yes: bool) -> ApiResult<Json<Incident>> {
+async fn acknowledge(
+    state: &AppState,
+    caller: &Caller,
+    id: Uuid,
+    yes: bool,
+) -> ApiResult<Json<Incident>> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let row = lock(&mut tx, id).await?;
@@ -276,7 +283,7 @@ async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     find(conn, id).await
 }
 
-async fn find(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
+pub async fn find(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let filter = Filter { incident: Some(id), limit: 1, ..Filter::default() };
     store::incidents_read::list(conn, &filter).await?.pop().ok_or(ApiError::NotFound("incident"))
 }
@@ -290,118 +297,20 @@ async fn event(
     now: Timestamp,
 ) -> ApiResult<()> {
     let actor = Some(caller.name.as_str());
-    store::incidents::add_event(conn, row.monitor, row.incident, now, kind, actor, sentence, &json!({})).await?;
+    store::incidents::add_event(
+        conn,
+        row.monitor,
+        row.incident,
+        now,
+        kind,
+        actor,
+        sentence,
+        &json!({}),
+    )
+    .await?;
     let (subject, detail) = (format!("incident:{}", row.incident), json!({ "text": sentence }));
-    store::audit::add(conn, now, &caller.name, &format!("incident.{kind}"), &subject, &detail).await?;
+    store::audit::add(conn, now, &caller.name, &format!("incident.{kind}"), &subject, &detail)
+        .await?;
     store::wake::notify(conn, "state").await?;
     Ok(())
-}
-
-/// How many related incidents are shown.
-const RELATED: i64 = 20;
-
-async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Incident> {
-    let row = find(conn, id).await?;
-    let events = store::incidents_read::events(conn, row.monitor, id).await?;
-    let notices = store::outbox::of_incident(conn, row.monitor, id).await?;
-    let during = (row.started_at, row.ended_at.unwrap_or(now));
-    let same = Filter { during: Some(during), but: Some(id), limit: RELATED, ..Filter::default() };
-    let same = store::incidents_read::list(conn, &same).await?;
-    let before = Some((row.opened_at, row.incident));
-    let earlier = Filter { monitor: Some(row.monitor.0), before, limit: RELATED, ..Filter::default() };
-    let earlier = if row.monitor.0 == 0 {
-        Vec::new()
-    } else {
-        store::incidents_read::list(conn, &earlier).await?
-    };
-    let rows = |list: Vec<Row>| list.into_iter().map(|row| IncidentRow::shown(row, now)).collect();
-    Ok(Incident {
-        evidence: row.evidence.clone().unwrap_or_default(),
-        row: IncidentRow::shown(row, now),
-        events: events
-            .into_iter()
-            .map(|row| IncidentEvent {
-                no: row.no,
-                at: At(row.at),
-                kind: row.kind,
-                actor: row.actor,
-                sentence: row.sentence,
-                data: row.data,
-            })
-            .collect(),
-        notices: notices.into_iter().map(IncidentNotice::from).collect(),
-        at_the_same_time: rows(same),
-        earlier: rows(earlier),
-    })
-}
-
-impl IncidentRow {
-    pub fn shown(row: Row, now: Timestamp) -> Self {
-        let until = row.ended_at.unwrap_or(now);
-        Self {
-            id: row.incident,
-            monitor: row.about.map(|about| MonitorRef {
-                id: about.uid,
-                name: about.name,
-                group: about.group,
-                target: Check::parse(about.check_spec).map(|check| check.target()).unwrap_or_default(),
-                runbook_url: about.runbook_url,
-            }),
-            subject: row.subject,
-            severity: Severity::from_stored(&row.severity),
-            peak: Severity::from_stored(&row.peak),
-            started_at: At(row.started_at),
-            opened_at: At(row.opened_at),
-            ended_at: row.ended_at.map(At),
-            resolved_at: row.resolved_at.map(At),
-            resolve_reason: row.resolve_reason,
-            duration_ms: until.as_millisecond() - row.started_at.as_millisecond(),
-            low: row.low,
-            suppressed: row.suppressed,
-            flapping: row.flapping,
-            evidence_stale: row.evidence_stale,
-            acked_at: row.acked_at.map(At),
-            acked_by: row.acked_by,
-            sentence: row.sentence,
-        }
-    }
-}
-
-impl Severity {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Degraded => "degraded",
-            Self::Partial => "partial",
-            Self::Down => "down",
-        }
-    }
-
-    /// The column's check holds the three words.
-    pub fn from_stored(word: &str) -> Self {
-        match word {
-            "degraded" => Self::Degraded,
-            "partial" => Self::Partial,
-            _ => Self::Down,
-        }
-    }
-}
-
-impl From<NoticeRow> for IncidentNotice {
-    fn from(row: NoticeRow) -> Self {
-        Self {
-            id: row.notice,
-            channel: row.channel,
-            channel_name: row.channel_name,
-            channel_kind: row.channel_kind,
-            kind: row.kind,
-            severity: row.severity,
-            created_at: At(row.created_at),
-            due_at: row.due_at.map(At),
-            attempts: row.attempts,
-            attempted_at: row.attempted_at.map(At),
-            settled_at: row.settled_at.map(At),
-            outcome: row.outcome,
-            answer: row.answer,
-        }
-    }
 }

@@ -96,7 +96,10 @@ pub struct ChangeLocation {
 /// All locations with their agents, in the order they were added.
 #[utoipa::path(get, path = "/locations", tag = "locations", extensions(("x-role" = json!("viewer"))),
     responses((status = 200, body = List<Location>)))]
-async fn list_locations(State(state): State<AppState>, _viewer: Viewer) -> ApiResult<Json<List<Location>>> {
+async fn list_locations(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+) -> ApiResult<Json<List<Location>>> {
     let mut conn = state.pool.acquire().await?;
     Ok(Json(List::whole(all(&mut conn, state.clock.now()).await?)))
 }
@@ -115,7 +118,8 @@ async fn create_location(
         Some(text) => Name::parse(field, text),
         None => Ok(name.clone()),
     };
-    let (region, domain) = (word("region", body.region.as_deref())?, word("domain", body.domain.as_deref())?);
+    let (region, domain) =
+        (word("region", body.region.as_deref())?, word("domain", body.domain.as_deref())?);
     let labels = json!(parse_labels(body.labels)?);
     let uid = store::id_at(now);
     let new = store::locations::NewLocation {
@@ -131,7 +135,15 @@ async fn create_location(
     store::locations::lock_set(&mut tx).await?;
     store::locations::insert(&mut tx, &new, now).await?;
     let detail = json!({ "name": new.name, "region": new.region, "domain": new.domain });
-    store::audit::add(&mut tx, now, &caller.name, "location.create", &format!("location:{uid}"), &detail).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "location.create",
+        &format!("location:{uid}"),
+        &detail,
+    )
+    .await?;
     follow_locations(&mut tx, &state, None, now).await?;
     let location = one(&mut tx, uid, now).await?;
     tx.commit().await?;
@@ -160,7 +172,9 @@ async fn change_location(
     Json(body): Json<ChangeLocation>,
 ) -> ApiResult<Json<Location>> {
     let now = state.clock.now();
-    let word = |field, text: &Option<String>| text.as_deref().map(|text| Name::parse(field, text)).transpose();
+    let word = |field, text: &Option<String>| {
+        text.as_deref().map(|text| Name::parse(field, text)).transpose()
+    };
     let (name, region, domain) =
         (word("name", &body.name)?, word("region", &body.region)?, word("domain", &body.domain)?);
     let labels = body.labels.map(parse_labels).transpose()?.map(|labels| json!(labels));
@@ -179,7 +193,15 @@ async fn change_location(
         "name": change.name, "region": change.region, "domain": change.domain,
         "labels": change.labels, "enabled": change.enabled,
     });
-    store::audit::add(&mut tx, now, &caller.name, "location.change", &format!("location:{id}"), &detail).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "location.change",
+        &format!("location:{id}"),
+        &detail,
+    )
+    .await?;
     follow_locations(&mut tx, &state, None, now).await?;
     store::wake::change(&mut tx, &[Change::Location(key)], now).await?;
     let location = one(&mut tx, id, now).await?;
@@ -204,7 +226,15 @@ async fn delete_location(
     store::locations::delete(&mut tx, key, now).await?;
     store::agents::revoke_all(&mut tx, key, now).await?;
     let detail = json!({ "name": gone.name });
-    store::audit::add(&mut tx, now, &caller.name, "location.delete", &format!("location:{id}"), &detail).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "location.delete",
+        &format!("location:{id}"),
+        &detail,
+    )
+    .await?;
     store::wake::change(&mut tx, &[Change::Location(key)], now).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
@@ -224,7 +254,9 @@ pub async fn all(conn: &mut PgConnection, now: Timestamp) -> ApiResult<Vec<Locat
 pub async fn find(conn: &mut PgConnection, word: &str) -> ApiResult<LocationKey> {
     let rows = store::locations::list(conn).await?;
     let found = rows.iter().find(|row| row.name == word || row.uid.to_string() == word);
-    found.map(|row| row.key).ok_or_else(|| ApiError::invalid("location", format!("{word} is no location")))
+    found
+        .map(|row| row.key)
+        .ok_or_else(|| ApiError::invalid("location", format!("{word} is no location")))
 }
 
 async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {
@@ -237,8 +269,11 @@ async fn key(conn: &mut PgConnection, id: Uuid) -> ApiResult<LocationKey> {
 }
 
 fn shown(row: LocationRow, agents: &[AgentRow], now: Timestamp) -> Location {
-    let agents: Vec<Agent> =
-        agents.iter().filter(|agent| agent.location == row.key).map(|agent| Agent::shown(agent, now)).collect();
+    let agents: Vec<Agent> = agents
+        .iter()
+        .filter(|agent| agent.location == row.key)
+        .map(|agent| Agent::shown(agent, now))
+        .collect();
     let heard = agents.iter().filter_map(|agent| agent.last_seen_at).max();
     let (health, health_since) = if !row.enabled {
         (LocationHealth::Disabled, None)

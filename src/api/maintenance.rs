@@ -93,9 +93,11 @@ async fn list_maintenance(
     let limit = page_limit(query.limit)?;
     let before: Option<(At, Uuid)> = read_cursor(query.cursor.as_deref())?;
     let mut conn = state.pool.acquire().await?;
-    let mut filter = Filter { before: before.map(|(at, id)| (at.0, id)), limit: limit + 1, ..Filter::default() };
+    let mut filter =
+        Filter { before: before.map(|(at, id)| (at.0, id)), limit: limit + 1, ..Filter::default() };
     if let Some(id) = query.monitor {
-        let key = store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
+        let key =
+            store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
         filter.monitor = Some(key.0);
     }
     match query.phase {
@@ -105,7 +107,12 @@ async fn list_maintenance(
         Some(Phase::Past) => filter.ends_by = Some(now),
     }
     let rows = store::maintenance::list(&mut conn, &filter).await?;
-    Ok(Json(List::page(rows, limit, |row| (At(row.start_at), row.id), |row| Maintenance::shown(row, now))))
+    Ok(Json(List::page(
+        rows,
+        limit,
+        |row| (At(row.start_at), row.id),
+        |row| Maintenance::shown(row, now),
+    )))
 }
 
 /// Declares a window. A start in the past is moved to now: what has happened is not explained away.
@@ -149,7 +156,8 @@ async fn create_maintenance(
         "suppress_alerts": new.suppress_alerts, "exclude_from_slo": new.exclude_from_slo,
         "pause_probes": new.pause_probes,
     });
-    store::audit::add(&mut tx, now, &caller.name, "maintenance.create", &subject(id), &detail).await?;
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.create", &subject(id), &detail)
+        .await?;
     let window = one(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok((StatusCode::CREATED, Json(window)))
@@ -179,12 +187,17 @@ async fn end_maintenance(
     let mut tx = state.pool.begin().await?;
     let window = one(&mut tx, id, now).await?;
     if !store::maintenance::end(&mut tx, id, now).await? {
-        let way_out = if window.phase == Phase::Planned { "has not begun; delete it" } else { "is over already" };
+        let way_out = if window.phase == Phase::Planned {
+            "has not begun; delete it"
+        } else {
+            "is over already"
+        };
         return Err(ApiError::in_use(format!("This window {way_out}.")));
     }
     // What it kept silent may have to be told, two intervals from now.
     store::live::wake_troubled(&mut tx, now, MonitorStateCode::Up.code()).await?;
-    store::audit::add(&mut tx, now, &caller.name, "maintenance.end", &subject(id), &json!({})).await?;
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.end", &subject(id), &json!({}))
+        .await?;
     let window = one(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(window))
@@ -202,10 +215,13 @@ async fn delete_maintenance(
     let mut tx = state.pool.begin().await?;
     let window = one(&mut tx, id, now).await?;
     if !store::maintenance::delete_planned(&mut tx, id, now).await? {
-        return Err(ApiError::in_use("This window has begun: what it covers stays covered. End it instead."));
+        return Err(ApiError::in_use(
+            "This window has begun: what it covers stays covered. End it instead.",
+        ));
     }
     let detail = json!({ "name": window.name, "start": window.start, "end": window.end });
-    store::audit::add(&mut tx, now, &caller.name, "maintenance.delete", &subject(id), &detail).await?;
+    store::audit::add(&mut tx, now, &caller.name, "maintenance.delete", &subject(id), &detail)
+        .await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -230,12 +246,18 @@ async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Mai
 
 async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
     if words.is_empty() {
-        return Err(ApiError::invalid("monitors", "is empty: name at least one, or leave it out for all"));
+        return Err(ApiError::invalid(
+            "monitors",
+            "is empty: name at least one, or leave it out for all",
+        ));
     }
     let known = store::monitors::named(conn, words).await?;
     for (i, word) in words.iter().enumerate() {
         if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
-            return Err(ApiError::invalid(format!("monitors[{i}]"), format!("{word} is no monitor")));
+            return Err(ApiError::invalid(
+                format!("monitors[{i}]"),
+                format!("{word} is no monitor"),
+            ));
         }
     }
     Ok(known.into_iter().map(|(key, _, _)| key.0).collect())

@@ -60,7 +60,12 @@ async fn render(state: &AppState) -> ApiResult<Response> {
     process(&mut registry, state);
     // Without a database the rest is unknown, and absent rather than stale.
     let away = database(&mut registry, state).await.is_err();
-    gauge(&mut registry, "database_up", "Whether the database answered for this page", i64::from(!away));
+    gauge(
+        &mut registry,
+        "database_up",
+        "Whether the database answered for this page",
+        i64::from(!away),
+    );
     let mut text = String::new();
     encode(&mut text, &registry).map_err(anyhow::Error::from)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -69,7 +74,12 @@ async fn render(state: &AppState) -> ApiResult<Response> {
 
 fn process(registry: &mut Registry, state: &AppState) {
     gauge(registry, "live", "Whether every work loop moves", i64::from(state.health.is_live()));
-    gauge(registry, "ready", "Whether requests should come here", i64::from(state.health.is_ready()));
+    gauge(
+        registry,
+        "ready",
+        "Whether requests should come here",
+        i64::from(state.health.is_ready()),
+    );
     gauge(registry, "pool_connections", "Database connections open", state.pool.size().into());
     let idle = i64::try_from(state.pool.num_idle()).unwrap_or(i64::MAX);
     gauge(registry, "pool_idle", "Database connections without work", idle);
@@ -93,7 +103,9 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
     let age = |at: jiff::Timestamp| now.duration_since(at).as_secs_f64().max(0.0);
     let monitors = Family::<StateLabel, Gauge>::default();
     for (code, count) in store::monitor_list::counts(&mut conn).await? {
-        monitors.get_or_create(&StateLabel { state: MonitorState::from_code(code).word() }).set(count);
+        monitors
+            .get_or_create(&StateLabel { state: MonitorState::from_code(code).word() })
+            .set(count);
     }
     registry.register("monitors", "Monitors by state", monitors);
     let numbers = store::health_read::numbers(&mut conn, now).await?;
@@ -101,7 +113,11 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
         ("agents_online", "Agents heard within 30 s", numbers.online_agents),
         ("agents_enrolled", "Agents that are not revoked", numbers.enrolled_agents),
         ("reports_spooled", "Results that wait on agents' disks", numbers.spooled_reports),
-        ("reports_dropped", "Results lost to full spools since the agents' starts", numbers.dropped_reports),
+        (
+            "reports_dropped",
+            "Results lost to full spools since the agents' starts",
+            numbers.dropped_reports,
+        ),
         ("incidents_open", "Incidents that are open", numbers.open_incidents),
         ("database_bytes", "Size of the database", numbers.database_bytes),
     ] {
@@ -109,15 +125,31 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
     }
     let online = Family::<LocationLabel, Gauge>::default();
     for location in store::triage_read::locations(&mut conn, now).await? {
-        online.get_or_create(&LocationLabel { location: location.name }).set(location.online.into());
+        online
+            .get_or_create(&LocationLabel { location: location.name })
+            .set(location.online.into());
     }
-    registry.register("location_online", "Whether an agent of the location was heard within 30 s", online);
+    registry.register(
+        "location_online",
+        "Whether an agent of the location was heard within 30 s",
+        online,
+    );
     let backlog = store::outbox::backlog(&mut conn, now).await?;
     gauge(registry, "notices_waiting", "Notices that are not settled", backlog.unsettled);
     let oldest = backlog.oldest_untried.map_or(0.0, age);
-    seconds(registry, "notice_oldest_due_seconds", "How long the oldest due notice has waited for its first attempt", oldest);
+    seconds(
+        registry,
+        "notice_oldest_due_seconds",
+        "How long the oldest due notice has waited for its first attempt",
+        oldest,
+    );
     if let Some(sweep) = store::chores::sweep(&mut conn).await? {
-        seconds(registry, "sweep_age_seconds", "Since overdue monitors were looked at", age(sweep.sweep_at));
+        seconds(
+            registry,
+            "sweep_age_seconds",
+            "Since overdue monitors were looked at",
+            age(sweep.sweep_at),
+        );
     }
     Ok(())
 }

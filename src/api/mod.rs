@@ -16,13 +16,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use sqlx::{PgConnection, postgres::PgPool};
+use tokio_util::sync::CancellationToken;
 use tower_http::{
     catch_panic::CatchPanicLayer,
     compression::CompressionLayer,
     request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer},
     trace::TraceLayer,
 };
-use tokio_util::sync::CancellationToken;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,6 +44,7 @@ pub mod error;
 pub mod events;
 pub mod health;
 pub mod hub;
+pub mod incident_shown;
 pub mod incidents;
 pub mod limits;
 pub mod locations;
@@ -53,8 +54,10 @@ pub mod monitor_form;
 pub mod monitor_list;
 pub mod monitor_results;
 pub mod monitor_save;
+pub mod monitor_shown;
 pub mod monitor_state;
 pub mod monitor_time;
+pub mod monitor_validate;
 pub mod monitors;
 pub mod odds;
 pub mod openapi;
@@ -157,6 +160,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(tokens::router())
         .merge(monitors::router())
         .merge(monitor_list::router())
+        .merge(monitor_validate::router())
         .merge(monitor_state::router())
         .merge(monitor_time::router())
         .merge(monitor_results::router())
@@ -213,7 +217,8 @@ impl MakeRequestId for NewRequestId {
 fn span<B>(request: &Request<B>) -> tracing::Span {
     let path = request.uri().path();
     let path = path.split("/setup/").next().unwrap_or(path);
-    let id = request.headers().get("x-request-id").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let id =
+        request.headers().get("x-request-id").and_then(|v| v.to_str().ok()).unwrap_or_default();
     tracing::info_span!("request", method = %request.method(), path, id)
 }
 

@@ -7,11 +7,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{
-    AppState,
-    error::ApiResult,
-    monitors::NewMonitor,
-};
+use super::{AppState, error::ApiResult, monitors::NewMonitor};
 use crate::{
     domain::{
         Invalid,
@@ -114,9 +110,11 @@ pub async fn read(
     }
     let check = check(conn, state, form.check, old, &mut gather).await?;
 
-    let mut outcome = Outcome { looks_from: looks_from.clone(), policy: policy.clone(), ..Outcome::default() };
+    let mut outcome =
+        Outcome { looks_from: looks_from.clone(), policy: policy.clone(), ..Outcome::default() };
     if gather.0.is_empty()
-        && let (Some(name), Some(group), Some(interval), Some(timeout)) = (name, group, interval, timeout)
+        && let (Some(name), Some(group), Some(interval), Some(timeout)) =
+            (name, group, interval, timeout)
         && let (Some(slow_ms), Some(selector), Some(policy)) = (slow_ms, selector, policy)
         && let (Some(labels), Some(runbook_url), Some(check)) = (labels, runbook_url, check)
     {
@@ -211,7 +209,10 @@ pub async fn read_check(
 }
 
 /// Secrets that were typed into a stored monitor's check.
-pub fn stored_inline(state: &AppState, row: &MonitorRow) -> ApiResult<BTreeMap<String, Secret<String>>> {
+pub fn stored_inline(
+    state: &AppState,
+    row: &MonitorRow,
+) -> ApiResult<BTreeMap<String, Secret<String>>> {
     open_inline(state, &row.uid.to_string(), row.values.sealed.as_deref())
 }
 
@@ -222,8 +223,10 @@ pub fn open_inline(
     sealed: Option<&[u8]>,
 ) -> ApiResult<BTreeMap<String, Secret<String>>> {
     let Some(sealed) = sealed else { return Ok(BTreeMap::new()) };
-    let text = state.sealer.open_text(store::monitors::place(uid), sealed).map_err(anyhow::Error::from)?;
-    let map: BTreeMap<String, String> = serde_json::from_str(text.expose()).map_err(anyhow::Error::from)?;
+    let text =
+        state.sealer.open_text(store::monitors::place(uid), sealed).map_err(anyhow::Error::from)?;
+    let map: BTreeMap<String, String> =
+        serde_json::from_str(text.expose()).map_err(anyhow::Error::from)?;
     Ok(map.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
 }
 
@@ -333,9 +336,14 @@ async fn depends_on(
     for (i, word) in words.iter().enumerate() {
         let found = known.iter().find(|(_, uid, name)| name == word || uid.to_string() == *word);
         match found {
-            None => gather.0.push(Invalid::new(format!("depends_on[{i}]"), format!("{word} is no monitor"))),
+            None => gather
+                .0
+                .push(Invalid::new(format!("depends_on[{i}]"), format!("{word} is no monitor"))),
             Some((_, uid, _)) if old.is_some_and(|old| old.uid == *uid) => {
-                gather.0.push(Invalid::new(format!("depends_on[{i}]"), "a monitor cannot depend on itself"));
+                gather.0.push(Invalid::new(
+                    format!("depends_on[{i}]"),
+                    "a monitor cannot depend on itself",
+                ));
             }
             Some((_, uid, _)) if !ids.contains(uid) => ids.push(*uid),
             Some(_) => {}
@@ -353,8 +361,11 @@ async fn channels(
     let known = store::channels::list(conn).await?;
     let mut ids = Vec::new();
     for (i, word) in words.iter().enumerate() {
-        match known.iter().find(|channel| channel.name == *word || channel.id.to_string() == *word) {
-            None => gather.0.push(Invalid::new(format!("channels[{i}]"), format!("{word} is no channel"))),
+        match known.iter().find(|channel| channel.name == *word || channel.id.to_string() == *word)
+        {
+            None => gather
+                .0
+                .push(Invalid::new(format!("channels[{i}]"), format!("{word} is no channel"))),
             Some(channel) if !ids.contains(&channel.id) => ids.push(channel.id),
             Some(_) => {}
         }

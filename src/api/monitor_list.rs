@@ -131,7 +131,8 @@ async fn list_monitors(
         filter.rank = worst_first();
     }
     let rows = store::monitor_list::list(&mut conn, &filter).await?;
-    let page = List::page(rows, limit, |row| (row.rank, row.sort_name.clone(), row.key.0), |row| row);
+    let page =
+        List::page(rows, limit, |row| (row.rank, row.sort_name.clone(), row.key.0), |row| row);
     let items = present(&mut conn, page.items, now, true).await?;
     Ok(Json(List { items, next: page.next }))
 }
@@ -272,7 +273,14 @@ fn strip(
 
 impl StripPiece {
     fn nothing(from: Timestamp, to: Timestamp) -> Self {
-        Self { from: At(from), to: At(to), state: None, evidence_stale: false, low: false, not_running: false }
+        Self {
+            from: At(from),
+            to: At(to),
+            state: None,
+            evidence_stale: false,
+            low: false,
+            not_running: false,
+        }
     }
 
     /// The same with a stretch marked in which Quorate did not run.
@@ -312,10 +320,16 @@ mod tests {
         }
     }
 
-    fn drawn(pieces: &[Piece], holes: &[(i64, i64)]) -> Vec<(i64, i64, Option<MonitorState>, bool)> {
+    fn drawn(
+        pieces: &[Piece],
+        holes: &[(i64, i64)],
+    ) -> Vec<(i64, i64, Option<MonitorState>, bool)> {
         let holes: Vec<_> = holes.iter().map(|(a, b)| (at(*a), at(*b))).collect();
         let strip = strip(pieces, &holes, at(100), at(200));
-        strip.iter().map(|p| (p.from.0.as_second(), p.to.0.as_second(), p.state, p.not_running)).collect()
+        strip
+            .iter()
+            .map(|p| (p.from.0.as_second(), p.to.0.as_second(), p.state, p.not_running))
+            .collect()
     }
 
     #[test]
@@ -323,7 +337,10 @@ mod tests {
         let up = MonitorState::from_word("up").unwrap().1;
         let down = MonitorState::from_word("down").unwrap().1;
         assert_eq!(
-            drawn(&[piece(50, Some(120), up), piece(120, Some(130), down), piece(140, None, up)], &[]),
+            drawn(
+                &[piece(50, Some(120), up), piece(120, Some(130), down), piece(140, None, up)],
+                &[]
+            ),
             [
                 (100, 120, Some(MonitorState::Up), false),
                 (120, 130, Some(MonitorState::Down), false),
@@ -354,7 +371,9 @@ mod tests {
         let rank = worst_first();
         let of = |word| rank[usize::try_from(MonitorState::from_word(word).unwrap().1).unwrap()];
         assert!(of("down") < of("partial") && of("partial") < of("degraded"));
-        assert!(of("degraded") < of("unknown") && of("unknown") < of("up") && of("up") < of("paused"));
+        assert!(
+            of("degraded") < of("unknown") && of("unknown") < of("up") && of("up") < of("paused")
+        );
         assert_eq!(states("down, unknown").unwrap().len(), 2);
         assert!(states("down,asleep").is_err());
     }

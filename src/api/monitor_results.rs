@@ -146,7 +146,12 @@ async fn list_observations(
     };
     let rows = store::timeline_read::results(&mut conn, &filter).await?;
     let names = names(&mut conn).await?;
-    Ok(Json(List::page(rows, limit, |row| (row.effective_at, row.location.0), |row| shown(row, &names))))
+    Ok(Json(List::page(
+        rows,
+        limit,
+        |row| (row.effective_at, row.location.0),
+        |row| shown(row, &names),
+    )))
 }
 
 /// Counts and latency percentiles over time, together and by location.
@@ -185,7 +190,11 @@ async fn get_series(
     for (location, points) in points {
         match location.and_then(|key| names.get(&key)) {
             Some((uid, name)) => {
-                series.locations.push(LocationSeries { location: *uid, name: name.clone(), points });
+                series.locations.push(LocationSeries {
+                    location: *uid,
+                    name: name.clone(),
+                    points,
+                });
             }
             None => series.all = points,
         }
@@ -195,7 +204,8 @@ async fn get_series(
 
 const DAY: i64 = 86_400;
 /// Steps that make round numbers on a time axis.
-const STEPS: [i64; 12] = [10, 30, 60, 120, 300, 600, QUARTER_SECS, 1_800, 3_600, 10_800, 21_600, DAY];
+const STEPS: [i64; 12] =
+    [10, 30, 60, 120, 300, 600, QUARTER_SECS, 1_800, 3_600, 10_800, 21_600, DAY];
 
 /// Points of one location, or of all together (none).
 type Points = BTreeMap<Option<LocationKey>, Vec<Point>>;
@@ -208,9 +218,10 @@ fn step(asked: Option<u32>, length: i64, raw: bool) -> ApiResult<i64> {
             let fine = (length / 200).max(least);
             Ok(STEPS.into_iter().find(|step| *step >= fine).unwrap_or(DAY))
         }
-        Some(step) if step < 1 || length / step > 2_000 => {
-            Err(ApiError::invalid("step", format!("must give at most 2000 points: {} or more", length / 2_000 + 1)))
-        }
+        Some(step) if step < 1 || length / step > 2_000 => Err(ApiError::invalid(
+            "step",
+            format!("must give at most 2000 points: {} or more", length / 2_000 + 1),
+        )),
         Some(step) => Ok((step.max(least) + least - 1) / least * least),
     }
 }
@@ -222,7 +233,8 @@ async fn from_raw(
     step: i64,
     location: Option<LocationKey>,
 ) -> ApiResult<Points> {
-    let rows = store::timeline_read::steps(conn, monitor, span, step, location.map(|l| l.0)).await?;
+    let rows =
+        store::timeline_read::steps(conn, monitor, span, step, location.map(|l| l.0)).await?;
     let mut points = Points::new();
     for row in rows {
         points.entry(row.location).or_default().push(Point::from(row));
@@ -282,7 +294,9 @@ impl From<StepRow> for Point {
             p50_us: whole(row.p50),
             p95_us: whole(row.p95),
             p99_us: whole(row.p99),
-            phases_us: phases.filter_map(|(name, us)| Some((name.to_owned(), whole(us)?))).collect(),
+            phases_us: phases
+                .filter_map(|(name, us)| Some((name.to_owned(), whole(us)?)))
+                .collect(),
         }
     }
 }

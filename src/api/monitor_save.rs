@@ -71,7 +71,8 @@ pub async fn create(
         state.triage.pause(conn, key, now).await?;
     }
     let detail = json!({ "name": draft.name.as_str(), "after": shown(&values) });
-    store::audit::add(conn, now, actor, "monitor.create", &format!("monitor:{uid}"), &detail).await?;
+    store::audit::add(conn, now, actor, "monitor.create", &format!("monitor:{uid}"), &detail)
+        .await?;
     store::wake::change(conn, &[Change::Monitor(key)], now).await?;
     Ok(key)
 }
@@ -88,7 +89,8 @@ pub async fn update(
 ) -> ApiResult<()> {
     let key = old.key;
     let mut values = values(state, old.uid, draft)?;
-    if !draft.inline_changed && draft.inline.len() == monitor_form::stored_inline(state, old)?.len() {
+    if !draft.inline_changed && draft.inline.len() == monitor_form::stored_inline(state, old)?.len()
+    {
         values.sealed.clone_from(&old.values.sealed);
     }
     if values == old.values && draft.looks_from == old.looks_from {
@@ -134,7 +136,8 @@ pub async fn delete(
     state.triage.delete(conn, old.key, now).await?;
     store::monitors::delete(conn, old.key, now).await?;
     let detail = json!({ "name": old.values.name, "before": shown(&old.values) });
-    store::audit::add(conn, now, actor, "monitor.delete", &format!("monitor:{}", old.uid), &detail).await?;
+    store::audit::add(conn, now, actor, "monitor.delete", &format!("monitor:{}", old.uid), &detail)
+        .await?;
     store::wake::change(conn, &[Change::Monitor(old.key)], now).await?;
     Ok(())
 }
@@ -169,7 +172,10 @@ pub async fn follow_locations(
             if chosen.iter().map(|l| l.0).eq(row.looks_from.iter().copied()) {
                 continue;
             }
-            if chosen.is_empty() && gone.is_some_and(|gone| row.looks_from == [gone.0]) && locations.len() > 1 {
+            if chosen.is_empty()
+                && gone.is_some_and(|gone| row.looks_from == [gone.0])
+                && locations.len() > 1
+            {
                 return Err(ApiError::in_use(format!(
                     "The monitor {} looks from nowhere else; give it another location first.",
                     row.name
@@ -177,7 +183,8 @@ pub async fn follow_locations(
             }
             changed.insert(row.key, chosen);
         }
-        let enabled: Vec<MonitorKey> = rows.iter().filter(|row| row.enabled).map(|row| row.key).collect();
+        let enabled: Vec<MonitorKey> =
+            rows.iter().filter(|row| row.enabled).map(|row| row.key).collect();
         move_all(conn, state, changed, &enabled, now).await?;
     }
 }
@@ -214,11 +221,16 @@ async fn move_all(
 
 /// A stored rule; it was checked when it was saved.
 pub fn selector(value: &Value) -> ApiResult<LocationSelector> {
-    LocationSelector::parse(value.clone())
-        .map_err(|invalid| ApiError::Internal(anyhow::anyhow!("a stored rule of locations: {invalid}")))
+    LocationSelector::parse(value.clone()).map_err(|invalid| {
+        ApiError::Internal(anyhow::anyhow!("a stored rule of locations: {invalid}"))
+    })
 }
 
-async fn place(conn: &mut PgConnection, key: MonitorKey, looks_from: &[LocationKey]) -> ApiResult<()> {
+async fn place(
+    conn: &mut PgConnection,
+    key: MonitorKey,
+    looks_from: &[LocationKey],
+) -> ApiResult<()> {
     let of = vec![key.0; looks_from.len()];
     let location: Vec<i16> = looks_from.iter().map(|l| l.0).collect();
     let position: Vec<i16> = (0..).take(looks_from.len()).collect();

@@ -179,8 +179,11 @@ async fn get_monitor_state(
     let view = views.remove(&key).ok_or(ApiError::NotFound("monitor"))?;
     let windows = store::maintenance::between(&mut conn, key.0, now, now).await?;
     let maintenance = windows.into_iter().find(|row| row.start_at <= now && row.end_at > now);
-    let maintenance =
-        maintenance.map(|row| RunningMaintenance { id: row.id, name: row.name, end: At(row.end_at) });
+    let maintenance = maintenance.map(|row| RunningMaintenance {
+        id: row.id,
+        name: row.name,
+        end: At(row.end_at),
+    });
     Ok(Json(report(id, &view, &around, maintenance)))
 }
 
@@ -199,17 +202,29 @@ async fn list_decisions(
     let to = query.to.map_or(state.clock.now() + jiff::SignedDuration::from_secs(60), |at| at.0);
     let mut conn = state.pool.acquire().await?;
     let key = key(&mut conn, id).await?;
-    let rows =
-        store::timeline_read::decisions(&mut conn, key, (from, to), query.changed, before, limit + 1).await?;
-    Ok(Json(List::page(rows, limit, |row| (row.at, row.id), |row| Decision {
-        id: row.id,
-        at: At(row.at),
-        rule: row.rule,
-        state: MonitorState::from_code(row.state),
-        changed: row.changed,
-        sentence: row.sentence,
-        inputs: row.inputs,
-    })))
+    let rows = store::timeline_read::decisions(
+        &mut conn,
+        key,
+        (from, to),
+        query.changed,
+        before,
+        limit + 1,
+    )
+    .await?;
+    Ok(Json(List::page(
+        rows,
+        limit,
+        |row| (row.at, row.id),
+        |row| Decision {
+            id: row.id,
+            at: At(row.at),
+            rule: row.rule,
+            state: MonitorState::from_code(row.state),
+            changed: row.changed,
+            sentence: row.sentence,
+            inputs: row.inputs,
+        },
+    )))
 }
 
 /// Key of a monitor that is not deleted.
@@ -229,8 +244,10 @@ fn report(
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let name = |key| around.locations.get(&key).map(|row| row.name.clone()).unwrap_or_default();
     let shared = scope::shared(live, &inputs, now);
-    let address = shared.iter().find(|s| s.attribute == Attribute::Address).map(|s| s.value.as_str());
-    let votes = view.ballots(around).into_iter().filter_map(|ballot| vote(ballot, view, around, address));
+    let address =
+        shared.iter().find(|s| s.attribute == Attribute::Address).map(|s| s.value.as_str());
+    let votes =
+        view.ballots(around).into_iter().filter_map(|ballot| vote(ballot, view, around, address));
     StateReport {
         monitor: id,
         now: At(around.now),
@@ -282,11 +299,14 @@ fn vote(ballot: Ballot, view: &View, around: &Surroundings, shared: Option<&str>
         vote: ballot.vote.into(),
         since: run.as_ref().map(|run| run.since),
         run,
-        outcome: stored.map(|vote| if vote.saw.class.is_some() { Outcome::Fail } else { Outcome::Pass }),
+        outcome: stored
+            .map(|vote| if vote.saw.class.is_some() { Outcome::Fail } else { Outcome::Pass }),
         class: ballot.class,
         saw: ballot.saw,
         latency_ms: ballot.latency_ms.map(|ms| ms as f64),
-        address_shared_by_failing: failing && shared.is_some() && shared == ballot.address.as_deref(),
+        address_shared_by_failing: failing
+            && shared.is_some()
+            && shared == ballot.address.as_deref(),
         address: ballot.address,
         at: stored.map(|vote| At(instant(vote.last))),
         age_ms: ballot.age,
@@ -313,7 +333,9 @@ impl From<decision::Scope> for Scope {
             decision::Scope::Global => ("global", None, Vec::new()),
             decision::Scope::Regions { regions } => ("region", Some("region"), regions),
             decision::Scope::Domain { domain } => ("domain", Some("domain"), vec![domain]),
-            decision::Scope::Edge { attribute, value } => ("edge", Some(word(attribute)), vec![value]),
+            decision::Scope::Edge { attribute, value } => {
+                ("edge", Some(word(attribute)), vec![value])
+            }
             decision::Scope::Split => ("split", None, Vec::new()),
         };
         Self { kind: kind.to_owned(), attribute: attribute.map(str::to_owned), values }

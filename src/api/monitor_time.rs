@@ -137,7 +137,10 @@ async fn get_timeline(
                 incident: row.incident,
             })
             .collect(),
-        not_running: holes.into_iter().map(|(a, b)| SpanOf { from: clip(a), to: clip(b) }).collect(),
+        not_running: holes
+            .into_iter()
+            .map(|(a, b)| SpanOf { from: clip(a), to: clip(b) })
+            .collect(),
         maintenance: windows
             .into_iter()
             .map(|row| MaintenanceSpan {
@@ -223,7 +226,8 @@ pub fn span(from: Option<At>, to: Option<At>, now: Timestamp) -> ApiResult<(Time
     let whole = |at: Timestamp| Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
     let to = whole(to.map_or(now, |at| at.0));
     let day = SignedDuration::from_hours(24);
-    let from = from.map_or_else(|| to.saturating_sub(day).unwrap_or(Timestamp::MIN), |at| whole(at.0));
+    let from =
+        from.map_or_else(|| to.saturating_sub(day).unwrap_or(Timestamp::MIN), |at| whole(at.0));
     if from >= to {
         return Err(ApiError::invalid("from", "must be before to"));
     }

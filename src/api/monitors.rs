@@ -7,9 +7,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -17,26 +15,22 @@ use super::{
     AppState,
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
-    monitor_form::{self, Draft, Outcome, text_map},
+    monitor_form::{self, Draft, Outcome},
     monitor_save,
-    request::{At, Json, Path, from_json, present},
-    view::Surroundings,
+    monitor_shown::{load, merged},
+    request::{At, Json, Path, present},
 };
 use crate::{
-    domain::{
-        Invalid,
-        check::{Check, Warning},
-        ids::MonitorKey,
-        monitor::{LocationSelector, Policy, PolicySpec, Quorum},
-    },
-    store::{self, monitors::MonitorRow},
+    domain::{check::Check, monitor::PolicySpec},
+    store,
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create_monitor))
-        .routes(routes!(validate_monitor))
-        .routes(routes!(get_monitor, change_monitor, delete_monitor))
+    OpenApiRouter::new().routes(routes!(create_monitor)).routes(routes!(
+        get_monitor,
+        change_monitor,
+        delete_monitor
+    ))
 }
 
 /// What a monitor is in, severity rising from up to down.
@@ -216,36 +210,6 @@ pub struct ChangeMonitor {
     pub enabled: Option<bool>,
 }
 
-/// A monitor to look at without storing it.
-#[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ValidateMonitor {
-    /// The monitor that is being edited: its own name is free, its stored secrets stand in for `(hidden)`.
-    pub id: Option<Uuid>,
-    /// As for `POST /monitors`.
-    #[schema(value_type = NewMonitor)]
-    pub monitor: serde_json::Value,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Validation {
-    pub valid: bool,
-    /// Every field that would be refused.
-    pub errors: Vec<FieldError>,
-    /// What is allowed but probably not meant.
-    pub warnings: Vec<Warning>,
-    /// Present when the policy can be worked out.
-    pub policy_in_force: Option<PolicyInForce>,
-    /// The locations it would be looked at from.
-    pub looks_from: Vec<LocationRef>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct FieldError {
-    pub field: String,
-    pub message: String,
-}
-
 /// One location's vote as a mark.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Seat {
@@ -282,40 +246,6 @@ async fn create_monitor(
     let monitor = load(&mut tx, key, now).await?;
     tx.commit().await?;
     Ok(answer(StatusCode::CREATED, monitor))
-}
-
-/// Says what would be refused, field by field, and stores nothing.
-#[utoipa::path(post, path = "/monitors/validate", tag = "monitors", extensions(("x-role" = json!("viewer"))),
-    request_body = ValidateMonitor, responses((status = 200, body = Validation)))]
-async fn validate_monitor(
-    State(state): State<AppState>,
-    _viewer: Viewer,
-    Json(body): Json<ValidateMonitor>,
-) -> ApiResult<Json<Validation>> {
-    let now = state.clock.now();
-    let form = serde_json::to_vec(&body.monitor).map_err(anyhow::Error::from)?;
-    let form: NewMonitor = match from_json(&form) {
-        Ok(form) => form,
-        Err(ApiError::Invalid(invalid)) => return Ok(Json(Validation::refused(vec![invalid]))),
-        Err(other) => return Err(other),
-    };
-    let mut conn = state.pool.acquire().await?;
-    let old = match body.id {
-        None => None,
-        Some(id) => {
-            let key = store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
-            store::monitors::get(&mut conn, key).await?
-        }
-    };
-    let outcome = monitor_form::read(&mut conn, &state, form, old.as_ref()).await?;
-    let around = Surroundings::read(&mut conn, now).await?;
-    let warnings = outcome.draft.as_ref().map(|draft| draft.check.lint()).unwrap_or_default();
-    Ok(Json(Validation {
-        policy_in_force: outcome.policy.as_ref().map(PolicyInForce::from),
-        looks_from: around.references(&outcome.looks_from),
-        warnings,
-        ..Validation::refused(outcome.errors)
-    }))
 }
 
 /// One monitor with its settings.
@@ -383,7 +313,9 @@ fn first_refusal(outcome: Outcome) -> ApiResult<Draft> {
         }
         (Some(invalid), _) => Err(invalid.into()),
         (None, Some(draft)) => Ok(draft),
-        (None, None) => Err(ApiError::Internal(anyhow::anyhow!("a form was neither taken nor refused"))),
+        (None, None) => {
+            Err(ApiError::Internal(anyhow::anyhow!("a form was neither taken nor refused")))
+        }
     }
 }
 
@@ -401,134 +333,4 @@ fn etag(revision: i32) -> String {
 
 fn answer(status: StatusCode, monitor: Monitor) -> Response {
     (status, [(header::ETAG, etag(monitor.revision))], Json(monitor)).into_response()
-}
-
-/// A stored monitor with a change on top, as a form again.
-fn merged(old: &MonitorRow, change: ChangeMonitor) -> ApiResult<NewMonitor> {
-    let v = &old.values;
-    let ids = |value: &serde_json::Value| -> ApiResult<Vec<String>> {
-        Ok(serde_json::from_value(value.clone()).map_err(anyhow::Error::from)?)
-    };
-    Ok(NewMonitor {
-        name: change.name.unwrap_or_else(|| v.name.clone()),
-        group: change.group.unwrap_or_else(|| v.group_name.clone()),
-        check: change.check.unwrap_or_else(|| v.check_spec.clone()),
-        interval_s: change.interval_s.or(u32::try_from(v.interval_s).ok()),
-        timeout_s: change.timeout_s.or(Some(f64::from(v.timeout_ms) / 1_000.0)),
-        slow_ms: change.slow_ms.unwrap_or_else(|| v.slow_ms.and_then(|ms| u32::try_from(ms).ok())),
-        locations: Some(change.locations.unwrap_or_else(|| v.locations.clone())),
-        policy: match change.policy {
-            Some(policy) => policy,
-            None => serde_json::from_value(v.policy.clone()).map_err(anyhow::Error::from)?,
-        },
-        labels: change.labels.unwrap_or_else(|| text_map(&v.labels)),
-        depends_on: match change.depends_on {
-            Some(words) => words,
-            None => ids(&v.depends_on)?,
-        },
-        fleet: change.fleet.unwrap_or_else(|| v.fleet.clone()),
-        channels: match change.channels {
-            Some(words) => words,
-            None => v.channels.as_ref().map(ids).transpose()?,
-        },
-        escalation: change.escalation.unwrap_or_else(|| v.escalation.clone()),
-        runbook_url: change.runbook_url.unwrap_or_else(|| v.runbook_url.clone()),
-        enabled: change.enabled.unwrap_or(v.enabled),
-    })
-}
-
-/// A monitor as it is answered.
-pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> ApiResult<Monitor> {
-    let row = store::monitors::get(conn, key).await?.ok_or(ApiError::NotFound("monitor"))?;
-    let around = Surroundings::read(conn, now).await?;
-    let mut views = around.views(conn, &[key.0]).await?;
-    let view = views.remove(&key).ok_or(ApiError::NotFound("monitor"))?;
-    let check = Check::parse(row.values.check_spec).map_err(anyhow::Error::from)?;
-    let uids = |value: serde_json::Value| -> ApiResult<Vec<Uuid>> {
-        Ok(serde_json::from_value(value).map_err(anyhow::Error::from)?)
-    };
-    Ok(Monitor {
-        id: row.uid,
-        name: row.values.name,
-        group: row.values.group_name,
-        check: check.redacted(),
-        interval_s: u32::try_from(row.values.interval_s).unwrap_or_default(),
-        timeout_s: f64::from(row.values.timeout_ms) / 1_000.0,
-        slow_ms: row.values.slow_ms.and_then(|ms| u32::try_from(ms).ok()),
-        locations: Locations::shown(monitor_save::selector(&row.values.locations)?, &around),
-        policy: serde_json::from_value(row.values.policy).map_err(anyhow::Error::from)?,
-        policy_in_force: PolicyInForce::from(&view.settings.policy),
-        looks_from: around.references(&row.looks_from),
-        labels: text_map(&row.values.labels),
-        depends_on: uids(row.values.depends_on)?,
-        fleet: row.values.fleet,
-        channels: row.values.channels.map(uids).transpose()?,
-        escalation: row.values.escalation,
-        runbook_url: row.values.runbook_url,
-        enabled: row.values.enabled,
-        state: MonitorState::from_code(row.state),
-        since: At(row.since_at),
-        check_version: row.check_version,
-        revision: row.revision,
-        created_at: At(row.created_at),
-        updated_at: At(row.updated_at),
-    })
-}
-
-impl Locations {
-    /// A stored rule with names in place of ids.
-    fn shown(rule: LocationSelector, around: &Surroundings) -> Self {
-        match rule {
-            LocationSelector::Word(_) => Self::All(AllWord::All),
-            LocationSelector::Labels { labels } => Self::Labelled(LocationLabels { labels }),
-            LocationSelector::Names(ids) => {
-                let name = |id: &String| {
-                    around.locations.values().find(|row| row.uid.to_string() == *id).map(|row| row.name.clone())
-                };
-                Self::Listed(ids.iter().filter_map(name).collect())
-            }
-        }
-    }
-}
-
-impl Validation {
-    fn refused(errors: Vec<Invalid>) -> Self {
-        Self {
-            valid: errors.is_empty(),
-            errors: errors.into_iter().map(|e| FieldError { field: e.field, message: e.message }).collect(),
-            warnings: Vec::new(),
-            policy_in_force: None,
-            looks_from: Vec::new(),
-        }
-    }
-}
-
-impl From<&Policy> for PolicyInForce {
-    fn from(p: &Policy) -> Self {
-        let secs = |millis: i64| millis as f64 / 1_000.0;
-        Self {
-            quorum: match p.quorum {
-                Quorum::Majority => "majority".to_owned(),
-                Quorum::AtLeast(k) => format!("at_least {k}"),
-                Quorum::Percent(percent) => format!("percent {percent}"),
-                Quorum::All => "all".to_owned(),
-                Quorum::Any => "any".to_owned(),
-            },
-            fail_after: p.fail_after,
-            pass_after: p.pass_after,
-            retry_gap_s: secs(p.retry_gap),
-            pass_gap_s: secs(p.pass_gap),
-            min_separation_s: secs(p.min_separation),
-            stale_after_s: secs(p.stale_after),
-            min_agree: p.min_agree,
-            min_domains: p.min_domains,
-            min_regions: p.min_regions,
-            partial_min: p.partial_min,
-            confirm_for_s: secs(p.confirm_for),
-            split_for_s: secs(p.split_for),
-            blind_for_s: secs(p.blind_for),
-            recover_for_s: secs(p.recover_for),
-            reopen_within_s: secs(p.reopen_within),
-        }
-    }
 }

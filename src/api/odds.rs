@@ -124,14 +124,26 @@ type History = HashMap<LocationKey, (u64, u64)>;
 
 /// What 30 days of this monitor, or of all of them, tell about each location. A failure counts as the
 /// location's own when hardly anybody else failed in the same quarter hour.
-async fn history(conn: &mut PgConnection, monitor: Option<MonitorKey>, now: Timestamp) -> ApiResult<History> {
+async fn history(
+    conn: &mut PgConnection,
+    monitor: Option<MonitorKey>,
+    now: Timestamp,
+) -> ApiResult<History> {
     let since = now.saturating_sub(SignedDuration::from_hours(30 * 24)).unwrap_or(Timestamp::MIN);
     let rows = store::odds_read::attempts(conn, monitor, since).await?;
     let count = |n: i64| u64::try_from(n).unwrap_or_default();
-    Ok(rows.into_iter().map(|(key, attempts, fails)| (key, (count(attempts), count(fails)))).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(key, attempts, fails)| (key, (count(attempts), count(fails))))
+        .collect())
 }
 
-fn odds(policy: &Policy, locations: &[LocationKey], history: &History, around: &Surroundings) -> Odds {
+fn odds(
+    policy: &Policy,
+    locations: &[LocationKey],
+    history: &History,
+    around: &Surroundings,
+) -> Odds {
     let n = locations.len();
     let risks: Vec<Risk> = locations
         .iter()
@@ -157,12 +169,20 @@ fn odds(policy: &Policy, locations: &[LocationKey], history: &History, around: &
     let mut terms = Vec::new();
     for (key, risk) in locations.iter().zip(&risks) {
         let Some(row) = around.locations.get(key) else { continue };
-        terms.push(term(Some(row.uid), format!("{}: one attempt fails though the target is up", row.name), risk.fails));
+        terms.push(term(
+            Some(row.uid),
+            format!("{}: one attempt fails though the target is up", row.name),
+            risk.fails,
+        ));
     }
     if let Some(risk) = risks.first() {
         terms.push(term(None, "a retry fails too".into(), risk.retry_fails));
     }
-    terms.push(term(None, "such failures that hit another network at the same time".into(), alerts.shared_share));
+    terms.push(term(
+        None,
+        "such failures that hit another network at the same time".into(),
+        alerts.shared_share,
+    ));
     Odds {
         n: u32::try_from(n).unwrap_or(u32::MAX),
         q: u32::try_from(alerts.quorum).unwrap_or(u32::MAX),
@@ -183,8 +203,11 @@ fn notes(policy: &Policy, locations: &[LocationKey], around: &Surroundings) -> V
     let mut notes = Vec::new();
     match rows.len() {
         0 => notes.push("No location looks at it: nothing would ever be noticed.".to_owned()),
-        1 => notes.push("One location alone cannot tell its own trouble from the target's.".to_owned()),
-        2 => notes.push("With two locations both must agree; when one is silent nothing is decided.".to_owned()),
+        1 => notes
+            .push("One location alone cannot tell its own trouble from the target's.".to_owned()),
+        2 => notes.push(
+            "With two locations both must agree; when one is silent nothing is decided.".to_owned(),
+        ),
         _ => {}
     }
     let domains: BTreeSet<&str> = rows.iter().map(|row| row.domain.as_str()).collect();

@@ -11,7 +11,9 @@ use utoipa::openapi::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{AppState, error::ErrorBody, incidents::IncidentState, monitor_list::MonitorSort, request::Json};
+use super::{
+    AppState, error::ErrorBody, incidents::IncidentState, monitor_list::MonitorSort, request::Json,
+};
 
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_openapi))

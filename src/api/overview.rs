@@ -126,7 +126,9 @@ fn answer(overview: &Overview, headers: &HeaderMap) -> ApiResult<Response> {
     }
     let tag = format!("\"{}\"", hex::encode(&Sha256::digest(value.to_string())[..12]));
     let known = headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
-    if known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)) {
+    if known
+        .is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag))
+    {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let head = [(header::ETAG, tag), (header::CONTENT_TYPE, "application/json".to_owned())];
@@ -174,9 +176,14 @@ fn sentence(counts: &StateCounts) -> String {
     match (wrong.split_last(), counts.pending) {
         (None, 0) if watched == 1 => "The one monitor is up.".to_owned(),
         (None, 0) => format!("All {watched} monitors are up."),
-        (None, pending) => format!("{} of {watched} monitors are up, {pending} await their first result.", counts.up),
+        (None, pending) => format!(
+            "{} of {watched} monitors are up, {pending} await their first result.",
+            counts.up
+        ),
         (Some((only, [])), _) => format!("Of {watched} monitors, {only}."),
-        (Some((last, rest)), _) => format!("Of {watched} monitors, {} and {last}.", rest.join(", ")),
+        (Some((last, rest)), _) => {
+            format!("Of {watched} monitors, {} and {last}.", rest.join(", "))
+        }
     }
 }
 
@@ -187,7 +194,13 @@ mod tests {
     #[test]
     fn the_sentence_says_the_worst_first() {
         let of = |down, partial, up| {
-            sentence(&StateCounts { total: down + partial + up, down, partial, up, ..StateCounts::default() })
+            sentence(&StateCounts {
+                total: down + partial + up,
+                down,
+                partial,
+                up,
+                ..StateCounts::default()
+            })
         };
         assert_eq!(of(0, 0, 0), "Nothing is watched yet.");
         assert_eq!(of(0, 0, 1), "The one monitor is up.");

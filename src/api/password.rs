@@ -64,7 +64,10 @@ impl Passwords {
         .await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> ApiResult<T> {
         let turn = self.turns.clone().acquire_owned().await.map_err(anyhow::Error::from)?;
         let done = tokio::task::spawn_blocking(move || {
             let _turn = turn;

@@ -118,7 +118,8 @@ async fn run_monitor(
         Some(read)
     };
     let kind = if unsaved.is_some() { "try" } else { "manual" };
-    let ask = Ask { kind, monitor: Some(key), check: unsaved, timeout_ms, locations: &row.looks_from };
+    let ask =
+        Ask { kind, monitor: Some(key), check: unsaved, timeout_ms, locations: &row.looks_from };
     let batch = ask_all(&mut tx, &state, ask, &caller.name, now).await?;
     tx.commit().await?;
     follow(&state, batch, patience).await.map(Json)
@@ -153,7 +154,8 @@ async fn try_check(
     }
     state.limits.probe(caller.key())?;
     let timeout_ms = u32::try_from(timeout.millis()).unwrap_or_default();
-    let ask = Ask { kind: "try", monitor: None, check: Some(check), timeout_ms, locations: &locations };
+    let ask =
+        Ask { kind: "try", monitor: None, check: Some(check), timeout_ms, locations: &locations };
     let batch = ask_all(&mut tx, &state, ask, &caller.name, now).await?;
     tx.commit().await?;
     follow(&state, batch, patience).await.map(Json)
@@ -192,8 +194,11 @@ async fn ask_all(
     let unsaved = match &ask.check {
         None => None,
         Some(read) => {
-            let secrets =
-                read.all.iter().map(|(name, value)| (name.clone(), value.expose().clone())).collect();
+            let secrets = read
+                .all
+                .iter()
+                .map(|(name, value)| (name.clone(), value.expose().clone()))
+                .collect();
             let unsaved = UnsavedCheck { check: read.check.to_value(), secrets };
             Some(serde_json::to_vec(&unsaved).map_err(anyhow::Error::from)?)
         }
@@ -280,9 +285,10 @@ impl WaitFor {
         match self.wait_s {
             None => Ok(Duration::from_secs_f64(LONGEST)),
             Some(wait) if (0.0..=LONGEST).contains(&wait) => Ok(Duration::from_secs_f64(wait)),
-            Some(wait) => {
-                Err(ApiError::invalid("wait_s", format!("{wait} is out of range: 0 to {LONGEST} seconds")))
-            }
+            Some(wait) => Err(ApiError::invalid(
+                "wait_s",
+                format!("{wait} is out of range: 0 to {LONGEST} seconds"),
+            )),
         }
     }
 }

@@ -42,7 +42,10 @@ pub struct SecretValue {
 /// All secrets by name; never their values.
 #[utoipa::path(get, path = "/secrets", tag = "settings", extensions(("x-role" = json!("editor"))),
     responses((status = 200, body = List<Secret>)))]
-async fn list_secrets(State(state): State<AppState>, _editor: Editor) -> ApiResult<Json<List<Secret>>> {
+async fn list_secrets(
+    State(state): State<AppState>,
+    _editor: Editor,
+) -> ApiResult<Json<List<Secret>>> {
     let mut conn = state.pool.acquire().await?;
     let mut items = Vec::new();
     for row in store::secrets::list(&mut conn).await? {
@@ -68,9 +71,18 @@ async fn put_secret(
     let sealed = state.sealer.seal(store::secrets::place(&name), body.value.as_bytes());
     let mut tx = state.pool.begin().await?;
     let row = store::secrets::put(&mut tx, store::id_at(now), &name, &sealed, now).await?;
-    store::audit::add(&mut tx, now, &caller.name, "secret.put", &format!("secret:{name}"), &json!({})).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "secret.put",
+        &format!("secret:{name}"),
+        &json!({}),
+    )
+    .await?;
     let users = store::secrets::users(&mut tx, &name).await?;
-    let changes: Vec<Change> = users.iter().map(|(key, _)| Change::Monitor(MonitorKey(*key))).collect();
+    let changes: Vec<Change> =
+        users.iter().map(|(key, _)| Change::Monitor(MonitorKey(*key))).collect();
     store::wake::change(&mut tx, &changes, now).await?;
     let secret = shown(&mut tx, row).await?;
     tx.commit().await?;
@@ -91,12 +103,22 @@ async fn delete_secret(
     if let Some((_, first)) = users.first() {
         let others = users.len() - 1;
         let more = if others == 0 { String::new() } else { format!(" and {others} more") };
-        return Err(ApiError::in_use(format!("The monitor {first}{more} uses this secret; change it first.")));
+        return Err(ApiError::in_use(format!(
+            "The monitor {first}{more} uses this secret; change it first."
+        )));
     }
     if !store::secrets::delete(&mut tx, &name).await? {
         return Err(ApiError::NotFound("secret"));
     }
-    store::audit::add(&mut tx, now, &caller.name, "secret.delete", &format!("secret:{name}"), &json!({})).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "secret.delete",
+        &format!("secret:{name}"),
+        &json!({}),
+    )
+    .await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -107,7 +129,10 @@ fn check_name(name: &str) -> ApiResult<()> {
         return Err(ApiError::invalid("name", "must be 1 to 100 letters, digits, _ - or ."));
     }
     if name.starts_with("inline.") {
-        return Err(ApiError::invalid("name", "begins with inline., which is for values typed into checks"));
+        return Err(ApiError::invalid(
+            "name",
+            "begins with inline., which is for values typed into checks",
+        ));
     }
     Ok(())
 }

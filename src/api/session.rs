@@ -110,7 +110,9 @@ pub async fn begin(
     now: Timestamp,
 ) -> ApiResult<(Secret<String>, bool)> {
     let key = KeyKind::Session.key(super::random());
-    let hash = KeyKind::Session.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
+    let hash = KeyKind::Session
+        .hash(key.expose())
+        .ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
     let agent = headers.get(header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let agent: String = agent.chars().take(300).collect();
     let session = NewSession {

@@ -139,7 +139,9 @@ async fn change_settings(
     let mut general = value(&mut tx, GENERAL).await?;
     if let Some(url) = &body.public_url {
         if state.config.public_url.is_some() {
-            return Err(ApiError::in_use("The start-up settings give the public address; change it there."));
+            return Err(ApiError::in_use(
+                "The start-up settings give the public address; change it there.",
+            ));
         }
         general["public_url"] = match url {
             None => Value::Null,
@@ -150,14 +152,20 @@ async fn change_settings(
         // Only names from the zone database: a fixed offset knows no summer time.
         let known = jiff::tz::TimeZone::get(zone).is_ok_and(|tz| tz.iana_name().is_some());
         if !known {
-            return Err(ApiError::invalid("report_zone", format!("{zone} is no zone such as Europe/Berlin")));
+            return Err(ApiError::invalid(
+                "report_zone",
+                format!("{zone} is no zone such as Europe/Berlin"),
+            ));
         }
         general["report_zone"] = zone.as_str().into();
     }
     store::settings::put(&mut tx, GENERAL, &general, None, now).await?;
     if let Some(days) = body.raw_days {
         if !(1..=3_650).contains(&days) {
-            return Err(ApiError::invalid("raw_days", format!("{days} is out of range: 1 to 3650 days")));
+            return Err(ApiError::invalid(
+                "raw_days",
+                format!("{days} is out of range: 1 to 3650 days"),
+            ));
         }
         let mut retention = value(&mut tx, RETENTION).await?;
         retention["raw_days"] = days.into();
@@ -212,7 +220,15 @@ async fn delete_mail(State(state): State<AppState>, Admin(caller): Admin) -> Api
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     store::settings::delete(&mut tx, MAIL).await?;
-    store::audit::add(&mut tx, now, &caller.name, "settings.mail_delete", "settings:mail", &json!({})).await?;
+    store::audit::add(
+        &mut tx,
+        now,
+        &caller.name,
+        "settings.mail_delete",
+        "settings:mail",
+        &json!({}),
+    )
+    .await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -235,7 +251,9 @@ const QUARTER_DAYS: u32 = 400;
 
 fn refuse_fixed_mail(state: &AppState) -> ApiResult<()> {
     if state.config.mail_fixed {
-        return Err(ApiError::in_use("The start-up settings give the mail server; change it there."));
+        return Err(ApiError::in_use(
+            "The start-up settings give the mail server; change it there.",
+        ));
     }
     Ok(())
 }
@@ -247,7 +265,12 @@ async fn value(conn: &mut PgConnection, name: &str) -> ApiResult<Value> {
 }
 
 fn public_url(text: &str) -> ApiResult<String> {
-    let bad = || ApiError::invalid("public_url", "must be an http or https URL without query, such as https://quorate.example");
+    let bad = || {
+        ApiError::invalid(
+            "public_url",
+            "must be an http or https URL without query, such as https://quorate.example",
+        )
+    };
     let url: url::Url = text.trim().parse().map_err(|_| bad())?;
     let fine = matches!(url.scheme(), "http" | "https")
         && url.query().is_none()
@@ -261,7 +284,8 @@ async fn load(conn: &mut PgConnection, state: &AppState) -> ApiResult<Settings> 
     let general = value(conn, GENERAL).await?;
     let url = state.public_url(conn).await?;
     let raw_days = store::settings_read::raw_days(conn).await?;
-    let day = |at: jiff::Timestamp| at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d").to_string();
+    let day =
+        |at: jiff::Timestamp| at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d").to_string();
     let now = state.clock.now();
     let yesterday = now.saturating_sub(jiff::SignedDuration::from_hours(24)).unwrap_or(now);
     let sizes = store::health_read::sizes(conn, &day(yesterday), &day(now)).await?;
@@ -281,10 +305,15 @@ async fn load(conn: &mut PgConnection, state: &AppState) -> ApiResult<Settings> 
 }
 
 /// The stored mail server with its password, as far as it can be read.
-async fn kept_mail(conn: &mut PgConnection, state: &AppState) -> ApiResult<Option<domain::MailServer>> {
+async fn kept_mail(
+    conn: &mut PgConnection,
+    state: &AppState,
+) -> ApiResult<Option<domain::MailServer>> {
     let Some(row) = store::settings::get(conn, MAIL).await? else { return Ok(None) };
     let mut value = row.value;
-    let password = row.sealed.and_then(|sealed| state.sealer.open_text(store::settings::place(MAIL), &sealed).ok());
+    let password = row
+        .sealed
+        .and_then(|sealed| state.sealer.open_text(store::settings::place(MAIL), &sealed).ok());
     if let (Some(password), Some(fields)) = (password, value.as_object_mut()) {
         fields.insert("password".to_owned(), Value::String(password.into_exposed()));
     }

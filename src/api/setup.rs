@@ -126,7 +126,8 @@ async fn use_setup_link(
         None => create_account(&mut tx, &link, &email, &name, &hash, now).await?,
     };
     let action = format!("link.{}", link.purpose);
-    audit::add(&mut tx, now, &email, &action, &format!("user:{user}"), &json!({ "email": email })).await?;
+    audit::add(&mut tx, now, &email, &action, &format!("user:{user}"), &json!({ "email": email }))
+        .await?;
     let (key, secure) = session::begin(&mut tx, &state, user, &headers, now).await?;
     tx.commit().await?;
     session::answer(&state, &key, secure, StatusCode::CREATED).await

@@ -56,7 +56,10 @@ pub struct CreatedToken {
 /// All tokens, revoked ones included for 90 days.
 #[utoipa::path(get, path = "/tokens", tag = "people", extensions(("x-role" = json!("admin"))),
     responses((status = 200, body = List<ApiToken>)))]
-async fn list_tokens(State(state): State<AppState>, _admin: Admin) -> ApiResult<Json<List<ApiToken>>> {
+async fn list_tokens(
+    State(state): State<AppState>,
+    _admin: Admin,
+) -> ApiResult<Json<List<ApiToken>>> {
     let since = state.clock.now().saturating_sub(SHOW_REVOKED).unwrap_or(Timestamp::MIN);
     let mut conn = state.pool.acquire().await?;
     let rows = tokens::list(&mut conn, since).await?;
@@ -77,7 +80,8 @@ async fn create_token(
         return Err(ApiError::invalid("expires_at", "lies in the past"));
     }
     let key = KeyKind::Api.key(super::random());
-    let hash = KeyKind::Api.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
+    let hash =
+        KeyKind::Api.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
     let new = tokens::NewToken {
         id: crate::store::id_at(now),
         name: name.as_str(),
@@ -89,7 +93,8 @@ async fn create_token(
     let mut tx = state.pool.begin().await?;
     tokens::insert(&mut tx, &new, now).await?;
     let detail = json!({ "name": new.name, "role": new.role, "expires_at": body.expires_at });
-    audit::add(&mut tx, now, &caller.name, "token.create", &format!("token:{}", new.id), &detail).await?;
+    audit::add(&mut tx, now, &caller.name, "token.create", &format!("token:{}", new.id), &detail)
+        .await?;
     tx.commit().await?;
     let token = ApiToken {
         id: new.id,

@@ -126,7 +126,8 @@ async fn invite_user(
     let link = Link { purpose: "invite", email: &email, role: Some(body.role), user: None };
     let issued = issue(&mut tx, &state, link, now).await?;
     let detail = json!({ "email": email, "role": body.role });
-    audit::add(&mut tx, now, &caller.name, "user.invite", &format!("email:{email}"), &detail).await?;
+    audit::add(&mut tx, now, &caller.name, "user.invite", &format!("email:{email}"), &detail)
+        .await?;
     tx.commit().await?;
     Ok((StatusCode::CREATED, Json(issued)))
 }
@@ -144,9 +145,12 @@ async fn change_user(
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let admins = users::lock_admins(&mut tx).await?;
-    let steps_down = body.role.is_some_and(|role| role != Role::Admin) || body.disabled == Some(true);
+    let steps_down =
+        body.role.is_some_and(|role| role != Role::Admin) || body.disabled == Some(true);
     if steps_down && admins == [id] {
-        return Err(ApiError::in_use("This is the last administrator; make somebody else one first."));
+        return Err(ApiError::in_use(
+            "This is the last administrator; make somebody else one first.",
+        ));
     }
     let role = body.role.map(Role::word);
     let name = name.as_ref().map(Name::as_str);
@@ -180,7 +184,8 @@ async fn recover_user(
     links::void(&mut tx, "recovery", Some(&user.email), now).await?;
     let link = Link { purpose: "recovery", email: &user.email, role: None, user: Some(id) };
     let issued = issue(&mut tx, &state, link, now).await?;
-    audit::add(&mut tx, now, &caller.name, "user.recovery", &format!("user:{id}"), &json!({})).await?;
+    audit::add(&mut tx, now, &caller.name, "user.recovery", &format!("user:{id}"), &json!({}))
+        .await?;
     tx.commit().await?;
     Ok((StatusCode::CREATED, Json(issued)))
 }
@@ -220,7 +225,8 @@ async fn change_my_password(
     let mut tx = state.pool.begin().await?;
     users::set_password(&mut tx, id, &hash, now).await?;
     sessions::delete_all(&mut tx, id, Some(session)).await?;
-    audit::add(&mut tx, now, &caller.name, "user.password", &format!("user:{id}"), &json!({})).await?;
+    audit::add(&mut tx, now, &caller.name, "user.password", &format!("user:{id}"), &json!({}))
+        .await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -297,7 +303,8 @@ async fn issue(
     now: Timestamp,
 ) -> ApiResult<IssuedLink> {
     let key = KeyKind::Link.key(super::random());
-    let hash = KeyKind::Link.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
+    let hash =
+        KeyKind::Link.hash(key.expose()).ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
     let lives = if link.purpose == "invite" { INVITE } else { RECOVERY };
     let expires_at = now.saturating_add(lives).unwrap_or(Timestamp::MAX);
     let row = links::NewLink {
@@ -346,7 +353,9 @@ mod tests {
         for good in ["a@b", " ann@example.com ", "ann+x@mail.example.co.uk", "ä@müller.example"] {
             assert_eq!(email("email", good).unwrap(), good.trim());
         }
-        for bad in ["", "ann", "@example.com", "ann@", "a b@c", "a@b.", "a@.b", "A <a@b>", "a@b,c@d"] {
+        for bad in
+            ["", "ann", "@example.com", "ann@", "a b@c", "a@b.", "a@.b", "A <a@b>", "a@b,c@d"]
+        {
             assert_eq!(email("to[0]", bad).unwrap_err().field, "to[0]", "{bad}");
         }
     }
@@ -355,6 +364,9 @@ mod tests {
     fn links_keep_the_path_of_the_public_address() {
         let base = |text: &str| text.parse().unwrap();
         assert_eq!(setup_url(&base("https://q.example"), "qrl_x"), "https://q.example/setup/qrl_x");
-        assert_eq!(setup_url(&base("https://e.example/q/"), "qrl_x"), "https://e.example/q/setup/qrl_x");
+        assert_eq!(
+            setup_url(&base("https://e.example/q/"), "qrl_x"),
+            "https://e.example/q/setup/qrl_x"
+        );
     }
 }

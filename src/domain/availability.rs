@@ -41,12 +41,14 @@ pub fn add_up(
     let mut times = Times::default();
     let mut cuts: Vec<Millis> = vec![from, to];
     let spans = stretches.iter().map(|s| (s.from, s.to.unwrap_or(to)));
-    for (begin, end) in spans.chain(not_running.iter().copied()).chain(maintenance.iter().copied()) {
+    for (begin, end) in spans.chain(not_running.iter().copied()).chain(maintenance.iter().copied())
+    {
         cuts.extend([begin, end].into_iter().filter(|cut| (from..to).contains(cut)));
     }
     cuts.sort_unstable();
     cuts.dedup();
-    let within = |list: &[(Millis, Millis)], at: Millis| list.iter().any(|(a, b)| *a <= at && at < *b);
+    let within =
+        |list: &[(Millis, Millis)], at: Millis| list.iter().any(|(a, b)| *a <= at && at < *b);
     let mut place = 0;
     let mut down_before = true; // a down that reaches in from before is no outage of this span
     for pair in cuts.windows(2) {
@@ -140,8 +142,15 @@ mod tests {
             Stretch { from: 400, to: None, state: State::Up, evidence_stale: false },
         ];
         let times = add_up(0, 1_000, &list, &[], &[]);
-        let expected =
-            Times { up: 700, degraded: 50, partial: 100, down: 50, unknown: 100, outages: 1, ..Times::default() };
+        let expected = Times {
+            up: 700,
+            degraded: 50,
+            partial: 100,
+            down: 50,
+            unknown: 100,
+            outages: 1,
+            ..Times::default()
+        };
         assert_eq!(times, expected);
         assert_eq!(times.percent().unwrap(), "94.444");
         assert_eq!(times.percent_low().unwrap(), "85.000");
@@ -150,7 +159,10 @@ mod tests {
 
     #[test]
     fn stale_evidence_and_our_own_absence_are_unknown() {
-        let list = [Stretch { evidence_stale: true, ..stretch(0, 100, State::Down) }, stretch(100, 200, State::Up)];
+        let list = [
+            Stretch { evidence_stale: true, ..stretch(0, 100, State::Down) },
+            stretch(100, 200, State::Up),
+        ];
         let times = add_up(0, 200, &list, &[(150, 170), (160, 180)], &[]);
         assert_eq!(times, Times { up: 70, unknown: 130, ..Times::default() });
         assert_eq!(times.percent().unwrap(), "100.000");
@@ -158,9 +170,16 @@ mod tests {
 
     #[test]
     fn maintenance_and_pause_do_not_count() {
-        let list = [stretch(0, 100, State::Down), stretch(100, 200, State::Paused), stretch(200, 300, State::Up)];
+        let list = [
+            stretch(0, 100, State::Down),
+            stretch(100, 200, State::Paused),
+            stretch(200, 300, State::Up),
+        ];
         let times = add_up(0, 300, &list, &[(90, 110)], &[(50, 150)]);
-        assert_eq!(times, Times { down: 50, maintenance: 50, paused: 100, up: 100, ..Times::default() });
+        assert_eq!(
+            times,
+            Times { down: 50, maintenance: 50, paused: 100, up: 100, ..Times::default() }
+        );
         assert_eq!(times.counted(), 150);
         // All of it paused: nothing can be said.
         assert_eq!(add_up(0, 100, &[stretch(0, 100, State::Paused)], &[], &[]).percent(), None);
@@ -179,7 +198,11 @@ mod tests {
 
     #[test]
     fn an_outage_that_reached_in_is_not_counted_again() {
-        let list = [stretch(-10, 10, State::Down), stretch(10, 20, State::Up), stretch(20, 30, State::Down)];
+        let list = [
+            stretch(-10, 10, State::Down),
+            stretch(10, 20, State::Up),
+            stretch(20, 30, State::Down),
+        ];
         assert_eq!(add_up(0, 40, &list, &[], &[]).outages, 1);
     }
 

@@ -10,7 +10,8 @@ pub fn owner(work: Uuid, candidates: &[Uuid]) -> Option<Uuid> {
 }
 
 fn weight(work: Uuid, candidate: Uuid) -> [u8; 8] {
-    let hash = Sha256::new().chain_update(work.as_bytes()).chain_update(candidate.as_bytes()).finalize();
+    let hash =
+        Sha256::new().chain_update(work.as_bytes()).chain_update(candidate.as_bytes()).finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&hash[..8]);
     first

@@ -43,7 +43,10 @@ impl LocationSelector {
                 });
                 let names: Vec<String> = names.collect::<Result<_, _>>()?;
                 match names.len() {
-                    0 => Err(Invalid::new("locations", "is empty: name at least one, or write \"all\"")),
+                    0 => Err(Invalid::new(
+                        "locations",
+                        "is empty: name at least one, or write \"all\"",
+                    )),
                     1..=MOST => Ok(Self::Names(names)),
                     _ => Err(Invalid::new("locations", format!("names more than {MOST}"))),
                 }
@@ -51,17 +54,24 @@ impl LocationSelector {
             Value::Object(_) => Self::parse_labels(value).map_err(|e| e.under("locations")),
             other => Err(Invalid::new(
                 "locations",
-                format!("must be \"all\", a list of names, or {{\"labels\": …}}, not {}", kind_of(&other)),
+                format!(
+                    "must be \"all\", a list of names, or {{\"labels\": …}}, not {}",
+                    kind_of(&other)
+                ),
             )),
         }
     }
 
     fn parse_labels(value: Value) -> Result<Self, Invalid> {
         let mut fields = Fields::of(value, "")?;
-        let labels = fields.take_even_null("labels").ok_or_else(|| Invalid::new("labels", "is missing"))?;
+        let labels =
+            fields.take_even_null("labels").ok_or_else(|| Invalid::new("labels", "is missing"))?;
         fields.finish(&["labels"])?;
         let Value::Object(map) = labels else {
-            return Err(Invalid::new("labels", format!("must be an object, not {}", kind_of(&labels))));
+            return Err(Invalid::new(
+                "labels",
+                format!("must be an object, not {}", kind_of(&labels)),
+            ));
         };
         if map.is_empty() {
             return Err(Invalid::new("labels", "is empty: write \"all\" for all locations"));
@@ -83,11 +93,21 @@ impl LocationSelector {
         for (i, name) in names.iter().enumerate() {
             let found = all.iter().find(|c| c.name == *name || c.id == *name).ok_or_else(|| {
                 let known: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
-                let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
-                Invalid::new(format!("locations[{i}]"), format!("{name} is no location; known: {known}"))
+                let known = if known.is_empty() {
+                    "there is none yet".to_owned()
+                } else {
+                    known.join(", ")
+                };
+                Invalid::new(
+                    format!("locations[{i}]"),
+                    format!("{name} is no location; known: {known}"),
+                )
             })?;
             if ids.contains(&found.id) {
-                return Err(Invalid::new(format!("locations[{i}]"), format!("{name} is named twice")));
+                return Err(Invalid::new(
+                    format!("locations[{i}]"),
+                    format!("{name} is named twice"),
+                ));
             }
             ids.push(found.id.clone());
         }
@@ -104,13 +124,17 @@ impl LocationSelector {
         let mut in_order: Vec<&Candidate> = all.iter().collect();
         in_order.sort_by_key(|c| c.key);
         match self {
-            Self::Word(AllWord::All) => in_order.iter().filter(|c| c.enabled).map(|c| c.key).collect(),
+            Self::Word(AllWord::All) => {
+                in_order.iter().filter(|c| c.enabled).map(|c| c.key).collect()
+            }
             Self::Labels { labels } => {
                 in_order.iter().filter(|c| c.enabled && fits(labels, c)).map(|c| c.key).collect()
             }
-            Self::Names(ids) => {
-                ids.iter().filter_map(|id| all.iter().find(|c| c.id == *id)).map(|c| c.key).collect()
-            }
+            Self::Names(ids) => ids
+                .iter()
+                .filter_map(|id| all.iter().find(|c| c.id == *id))
+                .map(|c| c.key)
+                .collect(),
         }
     }
 }
@@ -163,7 +187,10 @@ mod tests {
     #[test]
     fn refusals_name_the_place() {
         let field = |value| {
-            LocationSelector::parse(value).and_then(|rule| rule.with_ids(&four())).unwrap_err().field
+            LocationSelector::parse(value)
+                .and_then(|rule| rule.with_ids(&four()))
+                .unwrap_err()
+                .field
         };
         assert_eq!(field(json!("some")), "locations");
         assert_eq!(field(json!([])), "locations");

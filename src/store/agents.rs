@@ -23,7 +23,10 @@ pub struct AgentRow {
 }
 
 /// Agents that are not revoked, oldest first; of one location, or all.
-pub async fn list(conn: &mut PgConnection, location: Option<LocationKey>) -> sqlx::Result<Vec<AgentRow>> {
+pub async fn list(
+    conn: &mut PgConnection,
+    location: Option<LocationKey>,
+) -> sqlx::Result<Vec<AgentRow>> {
     sqlx::query!(
         "select a.agent_id, a.location_id, l.uid, a.created_at, a.first_seen_at, a.last_seen_at, a.version,
                 a.clock_offset_ms, a.in_flight, a.spool, a.dropped
@@ -69,7 +72,11 @@ pub async fn insert(
 }
 
 /// The location of what was revoked; none when there is no such agent or it was revoked before.
-pub async fn revoke(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<Option<LocationKey>> {
+pub async fn revoke(
+    conn: &mut PgConnection,
+    id: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<Option<LocationKey>> {
     Ok(sqlx::query_scalar!(
         "update agent set revoked_at = $2 where agent_id = $1 and revoked_at is null returning location_id",
         id,
@@ -80,7 +87,11 @@ pub async fn revoke(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::
     .map(LocationKey))
 }
 
-pub async fn revoke_all(conn: &mut PgConnection, location: LocationKey, now: Timestamp) -> sqlx::Result<()> {
+pub async fn revoke_all(
+    conn: &mut PgConnection,
+    location: LocationKey,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update agent set revoked_at = $2 where location_id = $1 and revoked_at is null",
         location.0,
@@ -160,7 +171,11 @@ pub async fn beat(
 }
 
 /// Agents of a location heard after `offline`, by id: those that probe for it.
-pub async fn online(conn: &mut PgConnection, location: LocationKey, offline: Timestamp) -> sqlx::Result<Vec<Uuid>> {
+pub async fn online(
+    conn: &mut PgConnection,
+    location: LocationKey,
+    offline: Timestamp,
+) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar!(
         "select agent_id from agent where location_id = $1 and revoked_at is null and last_seen_at > $2
          order by agent_id",
@@ -172,7 +187,12 @@ pub async fn online(conn: &mut PgConnection, location: LocationKey, offline: Tim
 }
 
 /// The agent was heard without saying anything of itself. True when it was offline until now.
-pub async fn touch(conn: &mut PgConnection, id: Uuid, now: Timestamp, offline: Timestamp) -> sqlx::Result<bool> {
+pub async fn touch(
+    conn: &mut PgConnection,
+    id: Uuid,
+    now: Timestamp,
+    offline: Timestamp,
+) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"with before as (select last_seen_at from agent where agent_id = $1)
            update agent set first_seen_at = coalesce(first_seen_at, $2), last_seen_at = greatest(last_seen_at, $2)

@@ -26,7 +26,11 @@ pub struct ChangeRow {
     pub monitor: Option<MonitorKey>,
 }
 
-pub async fn since(conn: &mut PgConnection, rev: i64, location: LocationKey) -> sqlx::Result<Vec<ChangeRow>> {
+pub async fn since(
+    conn: &mut PgConnection,
+    rev: i64,
+    location: LocationKey,
+) -> sqlx::Result<Vec<ChangeRow>> {
     sqlx::query!(
         "select rev, kind, monitor_id from assignment_change
          where rev > $1 and (location_id is null or location_id = $2) order by rev",
@@ -61,7 +65,10 @@ pub async fn keys(
 }
 
 /// Outside ids, also of monitors that are deleted: an agent may still hold them.
-pub async fn uids(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<Vec<(MonitorKey, Uuid)>> {
+pub async fn uids(
+    conn: &mut PgConnection,
+    monitors: &[i32],
+) -> sqlx::Result<Vec<(MonitorKey, Uuid)>> {
     sqlx::query!("select monitor_id, uid from monitor where monitor_id = any($1)", monitors)
         .map(|r| (MonitorKey(r.monitor_id), r.uid))
         .fetch_all(conn)

@@ -61,7 +61,10 @@ pub async fn decided(conn: &mut PgConnection, since: Timestamp) -> sqlx::Result<
 }
 
 /// Incidents to which something happened since an instant: id and number of the event.
-pub async fn incidents(conn: &mut PgConnection, since: Timestamp) -> sqlx::Result<Vec<(Uuid, i32)>> {
+pub async fn incidents(
+    conn: &mut PgConnection,
+    since: Timestamp,
+) -> sqlx::Result<Vec<(Uuid, i32)>> {
     sqlx::query!("select incident_id, event_no from incident_event where at >= $1", since.to_sqlx())
         .map(|r| (r.incident_id, r.event_no))
         .fetch_all(conn)
@@ -121,7 +124,10 @@ pub async fn gone(conn: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
 }
 
 /// Coordinators that said within a minute that they are there.
-pub async fn coordinators(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<CoordinatorRow>> {
+pub async fn coordinators(
+    conn: &mut PgConnection,
+    now: Timestamp,
+) -> sqlx::Result<Vec<CoordinatorRow>> {
     sqlx::query!(
         "select coordinator_id, started_at, seen_at, version, clock_offset_ms from coordinator
          where seen_at > $1::timestamptz - interval '1 minute' order by started_at, coordinator_id",

@@ -132,7 +132,11 @@ pub struct EventRow {
 }
 
 /// What happened to an incident, oldest first.
-pub async fn events(conn: &mut PgConnection, monitor: MonitorKey, incident: Uuid) -> sqlx::Result<Vec<EventRow>> {
+pub async fn events(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<Vec<EventRow>> {
     sqlx::query!(
         "select event_no, at, kind, actor, sentence, data from incident_event
          where monitor_id = $1 and incident_id = $2 order by event_no",

@@ -28,7 +28,11 @@ pub struct NewLink<'a> {
     pub expires_at: Timestamp,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &NewLink<'_>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    new: &NewLink<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into one_time_link (link_id, token_hash, purpose, email, role, user_id, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -46,7 +50,11 @@ pub async fn insert(conn: &mut PgConnection, new: &NewLink<'_>, now: Timestamp) 
     Ok(())
 }
 
-pub async fn find(conn: &mut PgConnection, hash: &[u8; 32], now: Timestamp) -> sqlx::Result<Option<LinkRow>> {
+pub async fn find(
+    conn: &mut PgConnection,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> sqlx::Result<Option<LinkRow>> {
     sqlx::query!(
         "select l.link_id, l.purpose, coalesce(l.email, u.email) as email, coalesce(l.role, u.role) as role, l.user_id, l.expires_at
          from one_time_link l left join app_user u using (user_id)
@@ -68,15 +76,23 @@ pub async fn find(conn: &mut PgConnection, hash: &[u8; 32], now: Timestamp) -> s
 
 /// Uses a link up; false when somebody else was first. The row stays locked until the commit.
 pub async fn take(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<bool> {
-    let done =
-        sqlx::query!("update one_time_link set used_at = $2 where link_id = $1 and used_at is null", id, now.to_sqlx())
-            .execute(conn)
-            .await?;
+    let done = sqlx::query!(
+        "update one_time_link set used_at = $2 where link_id = $1 and used_at is null",
+        id,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Voids links of one purpose that were not used, for one address or all of them.
-pub async fn void(conn: &mut PgConnection, purpose: &str, email: Option<&str>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn void(
+    conn: &mut PgConnection,
+    purpose: &str,
+    email: Option<&str>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update one_time_link set used_at = $3
          where purpose = $1 and used_at is null and ($2::text is null or lower(email) = lower($2))",
@@ -91,6 +107,8 @@ pub async fn void(conn: &mut PgConnection, purpose: &str, email: Option<&str>, n
 
 /// One first administrator at a time.
 pub async fn lock_first_admin(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtext('quorate.first_admin'))").fetch_one(conn).await?;
+    sqlx::query!("select pg_advisory_xact_lock(hashtext('quorate.first_admin'))")
+        .fetch_one(conn)
+        .await?;
     Ok(())
 }

@@ -58,7 +58,11 @@ pub struct NewLocation<'a> {
     pub simulated: bool,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &NewLocation<'_>, now: Timestamp) -> sqlx::Result<LocationKey> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    new: &NewLocation<'_>,
+    now: Timestamp,
+) -> sqlx::Result<LocationKey> {
     sqlx::query_scalar!(
         "insert into location (uid, name, region, domain, labels, enabled, simulated, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8) returning location_id",
@@ -86,7 +90,11 @@ pub struct Changes<'a> {
 }
 
 /// Changes what is given.
-pub async fn update(conn: &mut PgConnection, key: LocationKey, change: &Changes<'_>) -> sqlx::Result<()> {
+pub async fn update(
+    conn: &mut PgConnection,
+    key: LocationKey,
+    change: &Changes<'_>,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update location set name = coalesce($2, name), region = coalesce($3, region), domain = coalesce($4, domain),
              labels = coalesce($5, labels), enabled = coalesce($6, enabled)
@@ -126,12 +134,16 @@ pub async fn names(conn: &mut PgConnection) -> sqlx::Result<Vec<(LocationKey, Uu
 /// One change of the set of locations at a time, so that two do not materialise over each other. Taken
 /// before any monitor is locked.
 pub async fn lock_set(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtext('quorate.locations'))").fetch_one(conn).await?;
+    sqlx::query!("select pg_advisory_xact_lock(hashtext('quorate.locations'))")
+        .fetch_one(conn)
+        .await?;
     Ok(())
 }
 
 /// While monitors are saved the set must not change; several may be saved at once.
 pub async fn lock_set_shared(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('quorate.locations'))").fetch_one(conn).await?;
+    sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('quorate.locations'))")
+        .fetch_one(conn)
+        .await?;
     Ok(())
 }

@@ -34,7 +34,11 @@ pub struct NewMaintenance<'a> {
     pub declared_by: &'a str,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &NewMaintenance<'_>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    new: &NewMaintenance<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into maintenance (maintenance_id, name, start_at, end_at, monitors, suppress_alerts, exclude_from_slo,
              pause_probes, declared_at, declared_by)
@@ -130,10 +134,18 @@ pub async fn end(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Res
 }
 
 /// Deletes a window that has not begun. False when it has.
-pub async fn delete_planned(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<bool> {
-    let done = sqlx::query!("delete from maintenance where maintenance_id = $1 and start_at > $2", id, now.to_sqlx())
-        .execute(conn)
-        .await?;
+pub async fn delete_planned(
+    conn: &mut PgConnection,
+    id: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "delete from maintenance where maintenance_id = $1 and start_at > $2",
+        id,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 

@@ -126,7 +126,11 @@ pub struct Piece {
 }
 
 /// State intervals of many monitors that touch what is after `from`, oldest first.
-pub async fn pieces(conn: &mut PgConnection, monitors: &[i32], from: Timestamp) -> sqlx::Result<Vec<Piece>> {
+pub async fn pieces(
+    conn: &mut PgConnection,
+    monitors: &[i32],
+    from: Timestamp,
+) -> sqlx::Result<Vec<Piece>> {
     sqlx::query!(
         "select monitor_id, from_at, to_at, state, evidence_stale, low from monitor_state
          where monitor_id = any($1) and (to_at is null or to_at > $2) order by monitor_id, from_at",

@@ -55,10 +55,13 @@ pub fn place(row: &str) -> Place<'_> {
 
 /// Key of a monitor that is not deleted.
 pub async fn key(conn: &mut PgConnection, uid: Uuid) -> sqlx::Result<Option<MonitorKey>> {
-    Ok(sqlx::query_scalar!("select monitor_id from monitor where uid = $1 and deleted_at is null", uid)
-        .fetch_optional(conn)
-        .await?
-        .map(MonitorKey))
+    Ok(sqlx::query_scalar!(
+        "select monitor_id from monitor where uid = $1 and deleted_at is null",
+        uid
+    )
+    .fetch_optional(conn)
+    .await?
+    .map(MonitorKey))
 }
 
 pub async fn get(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<Option<MonitorRow>> {
@@ -217,9 +220,12 @@ pub async fn set_locations(
 
 /// Whoever remembers settings must read them again.
 pub async fn raise_config(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<()> {
-    sqlx::query!("update monitor_live set config_rev = config_rev + 1 where monitor_id = any($1)", monitors)
-        .execute(conn)
-        .await?;
+    sqlx::query!(
+        "update monitor_live set config_rev = config_rev + 1 where monitor_id = any($1)",
+        monitors
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -234,7 +240,11 @@ pub struct Selecting {
 }
 
 /// Monitors above `after`, in key order, with their rule and what it gave.
-pub async fn selecting(conn: &mut PgConnection, after: i32, limit: i64) -> sqlx::Result<Vec<Selecting>> {
+pub async fn selecting(
+    conn: &mut PgConnection,
+    after: i32,
+    limit: i64,
+) -> sqlx::Result<Vec<Selecting>> {
     sqlx::query!(
         r#"select m.monitor_id, m.name, m.enabled, m.locations,
                   coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
@@ -255,7 +265,10 @@ pub async fn selecting(conn: &mut PgConnection, after: i32, limit: i64) -> sqlx:
 }
 
 /// Ids and names of monitors, those of the given ids or names.
-pub async fn named(conn: &mut PgConnection, words: &[String]) -> sqlx::Result<Vec<(MonitorKey, Uuid, String)>> {
+pub async fn named(
+    conn: &mut PgConnection,
+    words: &[String],
+) -> sqlx::Result<Vec<(MonitorKey, Uuid, String)>> {
     sqlx::query!(
         "select monitor_id, uid, name from monitor
          where deleted_at is null and (name = any($1) or uid::text = any($1)) order by name",
@@ -267,7 +280,11 @@ pub async fn named(conn: &mut PgConnection, words: &[String]) -> sqlx::Result<Ve
 }
 
 /// Whether a name is in use by another monitor.
-pub async fn name_taken(conn: &mut PgConnection, name: &str, but: Option<Uuid>) -> sqlx::Result<bool> {
+pub async fn name_taken(
+    conn: &mut PgConnection,
+    name: &str,
+    but: Option<Uuid>,
+) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select exists (select 1 from monitor where name = $1 and deleted_at is null
                           and ($2::uuid is null or uid <> $2)) as "taken!""#,

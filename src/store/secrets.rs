@@ -31,7 +31,13 @@ pub async fn list(conn: &mut PgConnection) -> sqlx::Result<Vec<SecretRow>> {
 }
 
 /// Creates or replaces.
-pub async fn put(conn: &mut PgConnection, id: Uuid, name: &str, sealed: &[u8], now: Timestamp) -> sqlx::Result<SecretRow> {
+pub async fn put(
+    conn: &mut PgConnection,
+    id: Uuid,
+    name: &str,
+    sealed: &[u8],
+    now: Timestamp,
+) -> sqlx::Result<SecretRow> {
     sqlx::query!(
         "insert into secret (secret_id, name, sealed, created_at, updated_at) values ($1, $2, $3, $4, $4)
          on conflict (name) do update set sealed = excluded.sealed, updated_at = excluded.updated_at
@@ -48,11 +54,18 @@ pub async fn put(conn: &mut PgConnection, id: Uuid, name: &str, sealed: &[u8], n
 
 /// False when there is none of that name.
 pub async fn delete(conn: &mut PgConnection, name: &str) -> sqlx::Result<bool> {
-    Ok(sqlx::query!("delete from secret where name = $1", name).execute(conn).await?.rows_affected() == 1)
+    Ok(sqlx::query!("delete from secret where name = $1", name)
+        .execute(conn)
+        .await?
+        .rows_affected()
+        == 1)
 }
 
 /// Name and sealed value of those named.
-pub async fn sealed(conn: &mut PgConnection, names: &[String]) -> sqlx::Result<Vec<(String, Vec<u8>)>> {
+pub async fn sealed(
+    conn: &mut PgConnection,
+    names: &[String],
+) -> sqlx::Result<Vec<(String, Vec<u8>)>> {
     sqlx::query!("select name, sealed from secret where name = any($1)", names)
         .map(|r| (r.name, r.sealed))
         .fetch_all(conn)

@@ -18,7 +18,11 @@ pub struct ActiveSession {
     pub expires_at: Timestamp,
 }
 
-pub async fn find(conn: &mut PgConnection, hash: &[u8; 32], now: Timestamp) -> sqlx::Result<Option<ActiveSession>> {
+pub async fn find(
+    conn: &mut PgConnection,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> sqlx::Result<Option<ActiveSession>> {
     sqlx::query!(
         "select s.session_id, s.user_id, u.email, u.name, u.role, s.created_at, s.last_seen_at, s.expires_at
          from session s join app_user u using (user_id)
@@ -49,7 +53,11 @@ pub struct NewSession<'a> {
     pub expires_at: Timestamp,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &NewSession<'_>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    new: &NewSession<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into session (session_id, token_hash, user_id, created_at, last_seen_at, expires_at, user_agent)
          values ($1, $2, $3, $4, $4, $5, $6)",
@@ -66,7 +74,12 @@ pub async fn insert(conn: &mut PgConnection, new: &NewSession<'_>, now: Timestam
 }
 
 /// It was used: remember when, and let it live on.
-pub async fn touch(conn: &mut PgConnection, id: Uuid, now: Timestamp, expires_at: Timestamp) -> sqlx::Result<()> {
+pub async fn touch(
+    conn: &mut PgConnection,
+    id: Uuid,
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update session set last_seen_at = $2, expires_at = $3 where session_id = $1",
         id,
@@ -79,7 +92,9 @@ pub async fn touch(conn: &mut PgConnection, id: Uuid, now: Timestamp, expires_at
 }
 
 pub async fn delete_by_hash(conn: &mut PgConnection, hash: &[u8; 32]) -> sqlx::Result<()> {
-    sqlx::query!("delete from session where token_hash = $1", hash.as_slice()).execute(conn).await?;
+    sqlx::query!("delete from session where token_hash = $1", hash.as_slice())
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -92,7 +107,11 @@ pub async fn delete(conn: &mut PgConnection, user: Uuid, id: Uuid) -> sqlx::Resu
 }
 
 /// Ends all sign-ins of somebody, but perhaps one.
-pub async fn delete_all(conn: &mut PgConnection, user: Uuid, but: Option<Uuid>) -> sqlx::Result<()> {
+pub async fn delete_all(
+    conn: &mut PgConnection,
+    user: Uuid,
+    but: Option<Uuid>,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from session where user_id = $1 and ($2::uuid is null or session_id <> $2)",
         user,
@@ -112,7 +131,11 @@ pub struct SessionRow {
 }
 
 /// Somebody's sign-ins that are good now, the latest used first.
-pub async fn list(conn: &mut PgConnection, user: Uuid, now: Timestamp) -> sqlx::Result<Vec<SessionRow>> {
+pub async fn list(
+    conn: &mut PgConnection,
+    user: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<Vec<SessionRow>> {
     sqlx::query!(
         "select session_id, created_at, last_seen_at, user_agent from session
          where user_id = $1 and expires_at > $2 order by last_seen_at desc, session_id",

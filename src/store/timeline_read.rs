@@ -55,9 +55,12 @@ pub async fn decisions(
 
 /// How often late reports have changed a monitor's past.
 pub async fn revision(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result<i32> {
-    let revision = sqlx::query_scalar!("select data_revision from monitor_revision where monitor_id = $1", monitor.0)
-        .fetch_optional(conn)
-        .await?;
+    let revision = sqlx::query_scalar!(
+        "select data_revision from monitor_revision where monitor_id = $1",
+        monitor.0
+    )
+    .fetch_optional(conn)
+    .await?;
     Ok(revision.unwrap_or(0))
 }
 

@@ -28,7 +28,11 @@ pub struct ActiveToken {
     pub expires_at: Option<Timestamp>,
 }
 
-pub async fn find(conn: &mut PgConnection, hash: &[u8; 32], now: Timestamp) -> sqlx::Result<Option<ActiveToken>> {
+pub async fn find(
+    conn: &mut PgConnection,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> sqlx::Result<Option<ActiveToken>> {
     sqlx::query!(
         "select token_id, name, role, last_used_at, expires_at from api_token
          where token_hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)",
@@ -63,7 +67,11 @@ pub struct NewToken<'a> {
     pub expires_at: Option<Timestamp>,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &NewToken<'_>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    new: &NewToken<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into api_token (token_id, name, role, token_hash, created_by, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
@@ -102,7 +110,11 @@ pub async fn list(conn: &mut PgConnection, since: Timestamp) -> sqlx::Result<Vec
 }
 
 /// The name of what was revoked; none when there is no such token or it was revoked before.
-pub async fn revoke(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<Option<String>> {
+pub async fn revoke(
+    conn: &mut PgConnection,
+    id: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar!(
         "update api_token set revoked_at = $2 where token_id = $1 and revoked_at is null returning name",
         id,

@@ -60,7 +60,10 @@ pub async fn get(conn: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<UserR
 }
 
 /// Id and password hash of somebody who may sign in.
-pub async fn credentials(conn: &mut PgConnection, email: &str) -> sqlx::Result<Option<(Uuid, String)>> {
+pub async fn credentials(
+    conn: &mut PgConnection,
+    email: &str,
+) -> sqlx::Result<Option<(Uuid, String)>> {
     sqlx::query!(
         "select user_id, password_hash from app_user where lower(email) = lower($1) and disabled_at is null",
         email
@@ -72,9 +75,12 @@ pub async fn credentials(conn: &mut PgConnection, email: &str) -> sqlx::Result<O
 
 /// Password hash by id; none for somebody disabled.
 pub async fn password_hash(conn: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<String>> {
-    sqlx::query_scalar!("select password_hash from app_user where user_id = $1 and disabled_at is null", id)
-        .fetch_optional(conn)
-        .await
+    sqlx::query_scalar!(
+        "select password_hash from app_user where user_id = $1 and disabled_at is null",
+        id
+    )
+    .fetch_optional(conn)
+    .await
 }
 
 /// Id by address.
@@ -93,7 +99,11 @@ pub struct NewUser<'a> {
     pub password_hash: &'a str,
 }
 
-pub async fn insert(conn: &mut PgConnection, user: &NewUser<'_>, now: Timestamp) -> sqlx::Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    user: &NewUser<'_>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into app_user (user_id, email, name, role, password_hash, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $6)",
@@ -135,7 +145,12 @@ pub async fn update(
     Ok(done.rows_affected() == 1)
 }
 
-pub async fn set_password(conn: &mut PgConnection, id: Uuid, hash: &str, now: Timestamp) -> sqlx::Result<()> {
+pub async fn set_password(
+    conn: &mut PgConnection,
+    id: Uuid,
+    hash: &str,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update app_user set password_hash = $2, updated_at = $3 where user_id = $1",
         id,
