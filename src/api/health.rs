@@ -1,11 +1,6 @@
 //! Quorate's own health, for the foot of the rail.
 
-use axum::{
-    extract::{RawQuery, State},
-    http::{HeaderMap, StatusCode, header},
-    response::{IntoResponse, Response},
-    routing::get,
-};
+use axum::extract::State;
 use serde::Serialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -17,10 +12,7 @@ use super::{
     locations::{Location, LocationHealth},
     request::{At, Json},
 };
-use crate::{
-    process::health::{Check, respond},
-    store::{self, health_read::Numbers, hub::CoordinatorRow},
-};
+use crate::store::{self, health_read::Numbers, hub::CoordinatorRow};
 
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_health))
@@ -186,54 +178,4 @@ impl From<CoordinatorRow> for Coordinator {
             clock_offset_ms: row.clock_offset_ms,
         }
     }
-}
-
-/// The three answers for balancers and supervisors, at the root. `?verbose` names each check, for
-/// callers who are signed in.
-pub fn probes() -> axum::Router<AppState> {
-    axum::Router::new()
-        .route("/livez", get(livez))
-        .route("/readyz", get(readyz))
-        .route("/startupz", get(startupz))
-}
-
-async fn livez(State(state): State<AppState>, request: HeaderMap, query: RawQuery) -> Response {
-    let checks = || state.health.live_checks();
-    verdict(&state, &request, &query, state.health.is_live(), checks).await
-}
-
-async fn readyz(State(state): State<AppState>, request: HeaderMap, query: RawQuery) -> Response {
-    let checks = || state.health.ready_checks();
-    verdict(&state, &request, &query, state.health.is_ready(), checks).await
-}
-
-async fn startupz(State(state): State<AppState>) -> Response {
-    respond(state.health.is_started())
-}
-
-async fn verdict(
-    state: &AppState,
-    headers: &HeaderMap,
-    RawQuery(query): &RawQuery,
-    well: bool,
-    checks: impl FnOnce() -> Vec<Check>,
-) -> Response {
-    let verbose = query
-        .as_deref()
-        .is_some_and(|query| query.split('&').any(|one| one.starts_with("verbose")));
-    // Who asks plainly costs no look at the database.
-    if !verbose || super::auth::caller(headers, state).await.is_err() {
-        return respond(well);
-    }
-    let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let mut text = String::new();
-    for check in checks() {
-        text.push_str(&format!(
-            "{} {}: {}\n",
-            if check.ok { "ok" } else { "NO" },
-            check.name,
-            check.text
-        ));
-    }
-    (status, [(header::CACHE_CONTROL, "no-store")], text).into_response()
 }

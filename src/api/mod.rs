@@ -193,7 +193,6 @@ pub fn router(state: AppState) -> Router {
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
         .layer(middleware::from_fn(no_store))
         .layer(CompressionLayer::new())
-        .merge(health::probes())
         .fallback_service(ui::fallback().with_state(state.clone()))
         .layer(CatchPanicLayer::custom(after_panic))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
