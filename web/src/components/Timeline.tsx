@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import { axisLabels, ticks } from "../lib/axis";
-import { utc, when } from "../lib/time";
+import { when } from "../lib/time";
 import { useWidth } from "../lib/useWidth";
 import { type Interval, StripRuns, stripSummary } from "./Strip";
 
@@ -10,6 +10,19 @@ export interface Lane {
   about?: string;
   intervals: readonly Interval[];
   ticks?: readonly { at: number; words: string }[];
+}
+
+type Tick = NonNullable<Lane["ticks"]>[number];
+
+/** Ticks that would stand closer than five pixels become one, so that they do not hide the strip. */
+export function gathered(ticks: readonly Tick[], x: (at: number) => number): { at: number; ticks: Tick[] }[] {
+  const groups: { at: number; ticks: Tick[] }[] = [];
+  for (const tick of [...ticks].sort((a, b) => a.at - b.at)) {
+    const last = groups[groups.length - 1];
+    if (last && x(tick.at) - last.at < 5) last.ticks.push(tick);
+    else groups.push({ at: x(tick.at), ticks: [tick] });
+  }
+  return groups;
 }
 
 const LEFT = 132;
@@ -86,13 +99,16 @@ export function Timeline({
                 width={inner}
                 height={15}
               />
-              {lane.ticks?.map((tick) => (
-                <g key={`${tick.at}${tick.words}`} onPointerEnter={() => setSaid(`${when(tick.at)}: ${tick.words}`)}>
-                  <title>{`${when(tick.at)} (${utc(tick.at)}): ${tick.words}`}</title>
-                  <path d={`M${x(tick.at)} ${i * ROW + 2}v20`} stroke="var(--text)" strokeWidth="1.5" />
-                  <path d={`M${x(tick.at)} ${i * ROW + 2}v20`} stroke="transparent" strokeWidth="11" />
-                </g>
-              ))}
+              {gathered(lane.ticks ?? [], x).map(({ at, ticks }) => {
+                const words = ticks.map((tick) => `${when(tick.at)}: ${tick.words}`);
+                return (
+                  <g key={at} onPointerEnter={() => setSaid(words.slice(-3).join(" "))}>
+                    <title>{words.join("\n")}</title>
+                    <path d={`M${at} ${i * ROW + 1}v12`} stroke="var(--text)" strokeWidth="1.5" />
+                    <path d={`M${at} ${i * ROW + 1}v20`} stroke="transparent" strokeWidth="11" />
+                  </g>
+                );
+              })}
             </g>
           ))}
           {drag && (
