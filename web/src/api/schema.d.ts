@@ -89,7 +89,10 @@ export interface paths {
         delete: operations["delete_channel"];
         options?: never;
         head?: never;
-        /** Changes a channel. */
+        /**
+         * Changes a channel. A secret that is left out stays, header values only while the URL stays on its
+         *     host. Switching it off drops what waits to be sent through it.
+         */
         patch: operations["change_channel"];
         trace?: never;
     };
@@ -397,7 +400,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Time in each state, and the percentage with the bounds that unknown time leaves. */
+        /**
+         * Time in each state, and the percentage with the bounds that unknown time leaves. Time before the
+         *     monitor was there does not count.
+         */
         get: operations["get_availability"];
         put?: never;
         post?: never;
@@ -697,7 +703,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sends a test mail and tells what the server said. */
+        /** Sends a test mail through the server in use and tells what it said. */
         post: operations["test_mail"];
         delete?: never;
         options?: never;
@@ -1003,8 +1009,8 @@ export interface components {
             /** Format: int64 */
             paused_ms: number;
             /**
-             * @description Percent available (up and degraded; partial counts half lost as policy says: fully available here
-             *     and listed apart), floored to three decimals; null without any known time.
+             * @description Percent of the known time in which it was not down (partial is listed apart), floored to three
+             *     decimals; null without any known time.
              */
             percent?: string | null;
             /** @description If all unknown time had been up. */
@@ -1780,10 +1786,12 @@ export interface components {
         MailSecurity: "starttls" | "tls" | "none";
         /** @description How mail leaves. */
         MailServer: {
+            /** @description Certificates to trust beside the system's, PEM. */
+            ca_pem?: string | null;
             configured: boolean;
             /** @description The start-up settings give it, so it cannot be changed here. */
             fixed: boolean;
-            /** @description Sender address. */
+            /** @description Sender, as `Quorate <alerts@example.com>` or as a bare address. */
             from: string;
             /** @description A password is stored. */
             has_password: boolean;
@@ -2307,11 +2315,17 @@ export interface components {
         /** @enum {string} */
         ProbeStatus: "waiting" | "answered" | "offline" | "expired";
         Problem: {
-            /** @description `sweep_late notices_late notices_failed agents_offline no_agents no_mail channel_disabled clock_offset` */
+            /**
+             * @description `sweep_late notices_late notices_failed agents_offline no_agents channel_disabled
+             *     no_channels no_mail clock_offset`
+             */
             code: string;
             message: string;
         };
+        /** @description Serialised only to be read again by the rules for mail servers. */
         PutMailServer: {
+            /** @description Certificates to trust beside the system's, PEM. */
+            ca_pem?: string | null;
             from: string;
             host: string;
             /** @description Left out: the stored one stays. */
@@ -2574,11 +2588,11 @@ export interface components {
         };
         /** @description A check to try without storing anything. */
         TryCheck: {
-            check: Record<string, unknown>;
+            check: components["schemas"]["Check"];
             locations?: components["schemas"]["Locations"] | null;
             /**
              * Format: uuid
-             * @description The monitor that is being edited: its stored secrets stand in for `"•••"`.
+             * @description The monitor that is being edited: its stored secrets stand in for `(hidden)`.
              */
             monitor?: string | null;
             /**

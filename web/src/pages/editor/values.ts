@@ -130,8 +130,8 @@ export function nameFor(url: string): string {
   }
 }
 
-/** The check object of the form. */
-export function checkOf(v: Values): Record<string, unknown> {
+/** The check object of the form; what is left out, the server fills in. */
+export function checkOf(v: Values): Schemas["Check"] {
   const check: Record<string, unknown> = { ...v.rest, kind: "http", url: completeUrl(v.url), method: v.method };
   const headers = v.headers.filter((h) => h.name.trim() !== "");
   if (headers.length > 0) check.headers = headersOf(headers);
@@ -153,7 +153,7 @@ export function checkOf(v: Values): Record<string, unknown> {
   if (v.max_body_kib !== "") check.max_body = v.max_body_kib * 1024;
   const assertions = v.assertions.map(toApi);
   if (assertions.length > 0) check.assertions = assertions;
-  return check;
+  return check as Schemas["Check"];
 }
 
 /** `{"name": "value"}`, or a list for a name that stands more than once. */
