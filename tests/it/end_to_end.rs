@@ -272,7 +272,7 @@ async fn one_location_alone_or_a_silent_agent_alerts_nobody() {
     agents.remove(0).stop().await;
     until("a vote has gone stale", async || {
         let seen = whole.client.get(&format!("monitors/{well}/state")).await;
-        (seen["eligible"] == 2).then_some(())
+        (seen["e"] == 2).then_some(())
     })
     .await;
     assert_eq!(state(&whole, well).await, "up");

@@ -10,6 +10,7 @@
 use std::{
     fs::{self, DirBuilder, File},
     io::{BufRead, BufReader, Write},
+    os::fd::AsFd,
     os::unix::{
         fs::{DirBuilderExt, MetadataExt},
         process::CommandExt,
@@ -138,19 +139,22 @@ fn join_cluster() -> Cluster {
 
 #[expect(clippy::zombie_processes, reason = "it outlives us on purpose; then init collects it")]
 fn start_guardian(folder: &Path) {
-    let log = folder.join("guardian.log");
-    let mut guardian = Command::new(std::env::current_exe().unwrap())
+    let path = folder.join("guardian.log");
+    let log = File::create(&path).unwrap();
+    // The harness writes to its output after a minute, when the test that started the guardian may be
+    // long gone: so the output is a file, and the word that it is ready comes through its input.
+    let (ready, says_ready) = std::io::pipe().unwrap();
+    Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "support::db::guardian", "--ignored", "--nocapture"])
         .env("QUORATE_TEST_GUARDIAN", folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(File::create(&log).unwrap())
+        .stdin(says_ready)
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
         .process_group(0) // what stops the runner must not stop it: it has to clean up
         .spawn()
         .unwrap();
-    let said = BufReader::new(guardian.stdout.take().unwrap());
-    let ready = said.lines().map_while(Result::ok).any(|line| line.contains("guardian: ready"));
-    assert!(ready, "no cluster for the tests:\n{}", fs::read_to_string(&log).unwrap_or_default());
+    let said = BufReader::new(ready).lines().map_while(Result::ok).any(|line| line == "ready");
+    assert!(said, "no cluster for the tests:\n{}", fs::read_to_string(&path).unwrap_or_default());
 }
 
 /// Runs the cluster until nobody holds a lease. Not a test: without the variable it does nothing.
@@ -172,8 +176,8 @@ fn guardian() {
         let server = postgres::Postgres::start(settings).await.unwrap_or_else(|e| panic!("{e}"));
         drop_old_databases(&server.options("postgres")).await;
         fs::write(folder.join("url"), server.url("postgres")).unwrap();
-        println!("guardian: ready");
-        std::io::stdout().flush().unwrap();
+        let input = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
+        File::from(input).write_all(b"ready\n").unwrap();
         let lease = open(&folder.join("lease"));
         loop {
             lease.lock().unwrap();
@@ -187,8 +191,6 @@ fn guardian() {
         server.stop().await;
     });
     fs::remove_dir_all(&dir).unwrap();
-    // The harness would report the result to a pipe that nobody reads any more.
-    std::process::exit(0);
 }
 
 /// Nothing here has to survive a power cut, and nothing should run beside the tests.
