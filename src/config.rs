@@ -19,7 +19,8 @@ pub use value::{DatabaseUrl, LocationSpec};
 
 /// An environment variable that is set and empty counts as not set, as composed set-ups expect.
 pub fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let empty =
+        |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
     command
         .mut_args(|arg| if arg.get_env().is_some_and(empty) { arg.env(None) } else { arg })
         .mut_subcommands(without_empty_variables)
@@ -69,16 +70,31 @@ pub struct AgentConfig {
 
     /// A target that is always up, as https://… or host:port; at least three switch on the self-check
     /// that tells a broken line here from broken targets there.
-    #[arg(long = "reference", env = "QUORATE_REFERENCE", value_name = "TARGET", value_delimiter = ',')]
+    #[arg(
+        long = "reference",
+        env = "QUORATE_REFERENCE",
+        value_name = "TARGET",
+        value_delimiter = ','
+    )]
     pub references: Vec<String>,
 
     /// A name that always resolves. When it does not, a DNS failure is this agent's, not the target's.
     /// The coordinator's host is always one of them.
-    #[arg(long = "control-name", env = "QUORATE_CONTROL_NAME", value_name = "NAME", value_delimiter = ',')]
+    #[arg(
+        long = "control-name",
+        env = "QUORATE_CONTROL_NAME",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
     pub control_names: Vec<String>,
 
     /// Ask these resolvers, as IP:PORT, instead of the machine's. Several times or separated by commas.
-    #[arg(long = "name-server", env = "QUORATE_NAME_SERVERS", value_name = "IP:PORT", value_delimiter = ',')]
+    #[arg(
+        long = "name-server",
+        env = "QUORATE_NAME_SERVERS",
+        value_name = "IP:PORT",
+        value_delimiter = ','
+    )]
     pub name_servers: Vec<SocketAddr>,
 
     /// Certificates (PEM) to trust beside the machine's own, such as those of a private authority.
@@ -200,11 +216,9 @@ impl FromStr for ByteSize {
             "g" | "gib" => 30,
             _ => return Err(format!("“{unit}” is no unit: write KiB, MiB or GiB")),
         };
-        let number: u64 = number.parse().map_err(|_| "needs a whole number, such as 256MiB".to_owned())?;
-        number
-            .checked_mul(1 << shift)
-            .map(Self)
-            .ok_or_else(|| "is larger than any disk".to_owned())
+        let number: u64 =
+            number.parse().map_err(|_| "needs a whole number, such as 256MiB".to_owned())?;
+        number.checked_mul(1 << shift).map(Self).ok_or_else(|| "is larger than any disk".to_owned())
     }
 }
 

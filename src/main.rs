@@ -6,7 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
     cli::{admin, bench, decide, openapi, probe, serve, term::TermOptions, up},
     config::{
-        AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig, without_empty_variables,
+        AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig,
+        without_empty_variables,
     },
     process::log::{self, LogOptions},
 };

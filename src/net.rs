@@ -72,9 +72,17 @@ impl Guard {
     /// A client for webhooks and pings. Names go through the guard when they are resolved; addresses in
     /// a URL do not pass the resolver, so send through [`GuardedClient`], which looks at those. Redirects
     /// are not followed and proxies of the environment are not used.
-    pub fn http_client(&self, resolver: &Resolver, tls: rustls::ClientConfig, timeout: Duration) -> reqwest::Result<GuardedClient> {
+    pub fn http_client(
+        &self,
+        resolver: &Resolver,
+        tls: rustls::ClientConfig,
+        timeout: Duration,
+    ) -> reqwest::Result<GuardedClient> {
         let client = reqwest::Client::builder()
-            .dns_resolver(Arc::new(GuardedLookup { guard: self.clone(), resolver: resolver.clone() }))
+            .dns_resolver(Arc::new(GuardedLookup {
+                guard: self.clone(),
+                resolver: resolver.clone(),
+            }))
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -137,10 +145,13 @@ impl reqwest::dns::Resolve for GuardedLookup {
         let (guard, resolver) = (self.guard.clone(), self.resolver.clone());
         Box::pin(async move {
             let name = name.as_str();
-            let (v4, v6) = tokio::join!(resolver.lookup(name, Family::V4), resolver.lookup(name, Family::V6));
+            let (v4, v6) =
+                tokio::join!(resolver.lookup(name, Family::V4), resolver.lookup(name, Family::V6));
             let found: Vec<IpAddr> = match (v4, v6) {
                 (Err(error), Err(_)) => return Err(error.into()),
-                (v4, v6) => v6.unwrap_or_default().into_iter().chain(v4.unwrap_or_default()).collect(),
+                (v4, v6) => {
+                    v6.unwrap_or_default().into_iter().chain(v4.unwrap_or_default()).collect()
+                }
             };
             let mut refusal = None;
             let mut open = Vec::new();
@@ -191,7 +202,8 @@ pub enum LookupError {
 impl Resolver {
     /// The machine's own resolvers and hosts file.
     pub fn system() -> io::Result<Self> {
-        let (config, options) = hickory_resolver::system_conf::read_system_conf().map_err(io::Error::other)?;
+        let (config, options) =
+            hickory_resolver::system_conf::read_system_conf().map_err(io::Error::other)?;
         Self::build(config, options)
     }
 
@@ -219,7 +231,9 @@ impl Resolver {
         let build = |strategy| {
             let mut options = options.clone();
             options.ip_strategy = strategy;
-            let builder = Hickory::builder_with_config(config.clone(), TokioRuntimeProvider::default()).with_options(options);
+            let builder =
+                Hickory::builder_with_config(config.clone(), TokioRuntimeProvider::default())
+                    .with_options(options);
             builder.build().map(Arc::new).map_err(io::Error::other)
         };
         Ok(Self { v4: build(LookupIpStrategy::Ipv4Only)?, v6: build(LookupIpStrategy::Ipv6Only)? })
@@ -233,13 +247,16 @@ impl Resolver {
         };
         // RFC 6761: localhost never leaves the machine.
         let bare = name.trim_end_matches('.');
-        if bare.eq_ignore_ascii_case("localhost") || bare.to_ascii_lowercase().ends_with(".localhost") {
+        if bare.eq_ignore_ascii_case("localhost")
+            || bare.to_ascii_lowercase().ends_with(".localhost")
+        {
             return Ok(vec![match family {
                 Family::V4 => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
                 Family::V6 => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
             }]);
         }
-        let found = resolver.lookup_ip(format!("{bare}.")).await.map_err(|error| classify(&error))?;
+        let found =
+            resolver.lookup_ip(format!("{bare}.")).await.map_err(|error| classify(&error))?;
         let found: Vec<IpAddr> = found.iter().collect();
         if found.is_empty() { Err(LookupError::NoAddress) } else { Ok(found) }
     }
@@ -252,7 +269,8 @@ impl Resolver {
                 let (v4, v6) = (self.lookup(&name, Family::V4), self.lookup(&name, Family::V6));
                 futures_util::pin_mut!(v4, v6);
                 match futures_util::future::select(v4, v6).await {
-                    futures_util::future::Either::Left((Ok(_), _)) | futures_util::future::Either::Right((Ok(_), _)) => true,
+                    futures_util::future::Either::Left((Ok(_), _))
+                    | futures_util::future::Either::Right((Ok(_), _)) => true,
                     futures_util::future::Either::Left((Err(_), other)) => other.await.is_ok(),
                     futures_util::future::Either::Right((Err(_), other)) => other.await.is_ok(),
                 }

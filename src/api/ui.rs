@@ -80,8 +80,11 @@ fn find(path: &str, headers: &HeaderMap) -> Response {
 
 fn send(path: &str, file: &EmbeddedFile, headers: &HeaderMap) -> Response {
     // Names under assets/ hold a hash of the content; everything else is asked for each time.
-    let cache =
-        if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let cache = if path.starts_with("assets/") {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
     let tag = format!("\"{}\"", hex::encode(&file.metadata.sha256_hash()[..12]));
     let known = headers
         .get_all(header::IF_NONE_MATCH)

@@ -66,14 +66,24 @@ pub async fn run(args: ProbeArgs, options: TermOptions) -> ExitCode {
         Err(Refusal::Unreadable(why)) => return refuse(3, &why),
         Err(Refusal::Invalid(invalid)) => {
             let field = if invalid.field.is_empty() { "check" } else { &invalid.field };
-            return refuse(2, &format!("{field}: {}. Nothing was sent.", invalid.message.trim_end_matches('.')));
+            return refuse(
+                2,
+                &format!("{field}: {}. Nothing was sent.", invalid.message.trim_end_matches('.')),
+            );
         }
     };
     let allow = AllowList::new(args.allow_net.iter().copied(), args.allow_port.clone());
     let clock = Clock::system();
     let settings = match Settings::system(allow, Vec::new(), Arc::new(move || clock.now())) {
         Ok(settings) => settings,
-        Err(error) => return refuse(3, &format!("this machine's name servers cannot be read: {error}. See /etc/resolv.conf.")),
+        Err(error) => {
+            return refuse(
+                3,
+                &format!(
+                    "this machine's name servers cannot be read: {error}. See /etc/resolv.conf."
+                ),
+            );
+        }
     };
     let ctx = match Context::new(settings) {
         Ok(ctx) => ctx,
@@ -90,7 +100,9 @@ pub async fn run(args: ProbeArgs, options: TermOptions) -> ExitCode {
     let text = if args.json {
         match serde_json::to_string_pretty(&seen) {
             Ok(text) => text + "\n",
-            Err(error) => return refuse(3, &format!("the observation cannot be written: {error}.")),
+            Err(error) => {
+                return refuse(3, &format!("the observation cannot be written: {error}."));
+            }
         }
     } else {
         picture::draw(&term, &seen, asked.slow_ms)
@@ -125,12 +137,18 @@ fn read(args: &ProbeArgs) -> Result<Asked, Refusal> {
     let mut value = match &args.check {
         None => serde_json::json!({"kind": "http"}),
         Some(path) => {
-            let text = read_file(path).map_err(|error| Refusal::Unreadable(format!("{} cannot be read: {error}.", path.display())))?;
-            serde_json::from_str(&text).map_err(|error| Invalid::new(path.display().to_string(), format!("is not JSON: {error}")))?
+            let text = read_file(path).map_err(|error| {
+                Refusal::Unreadable(format!("{} cannot be read: {error}.", path.display()))
+            })?;
+            serde_json::from_str(&text).map_err(|error| {
+                Invalid::new(path.display().to_string(), format!("is not JSON: {error}"))
+            })?
         }
     };
     let Some(map) = value.as_object_mut() else {
-        return Err(Invalid::new("", "must be an object, such as {\"kind\":\"http\",\"url\":…}").into());
+        return Err(
+            Invalid::new("", "must be an object, such as {\"kind\":\"http\",\"url\":…}").into()
+        );
     };
     let in_check = map.remove("timeout_s").filter(|value| !value.is_null());
     let slow_ms = map.remove("slow_ms").filter(|value| !value.is_null());
@@ -141,23 +159,35 @@ fn read(args: &ProbeArgs) -> Result<Asked, Refusal> {
     let seconds = match (args.timeout, in_check) {
         (Some(seconds), _) => seconds,
         (None, None) => 10.0,
-        (None, Some(value)) => value.as_f64().ok_or_else(|| Invalid::new("timeout_s", "must be a number from 0.1 to 60"))?,
+        (None, Some(value)) => value
+            .as_f64()
+            .ok_or_else(|| Invalid::new("timeout_s", "must be a number from 0.1 to 60"))?,
     };
     let slow_ms = match slow_ms {
         None => None,
         Some(value) => {
-            let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
-            Some(number.ok_or_else(|| Invalid::new("slow_ms", "must be a whole number of milliseconds, 1 or more"))?)
+            let number = value
+                .as_u64()
+                .and_then(|number| u32::try_from(number).ok())
+                .filter(|number| *number > 0);
+            Some(number.ok_or_else(|| {
+                Invalid::new("slow_ms", "must be a whole number of milliseconds, 1 or more")
+            })?)
         }
     };
     let check = Check::parse(value)?;
     let secrets = check
         .secret_names()
         .into_iter()
-        .filter_map(|name| std::env::var(variable(&name)).ok().map(|value| (name, Secret::new(value))))
+        .filter_map(|name| {
+            std::env::var(variable(&name)).ok().map(|value| (name, Secret::new(value)))
+        })
         .collect();
     let check = check.with_secrets(&secrets).map_err(|refusal| Invalid {
-        message: format!("{}; set it in the environment as QUORATE_SECRET_ and its name in capitals", refusal.message),
+        message: format!(
+            "{}; set it in the environment as QUORATE_SECRET_ and its name in capitals",
+            refusal.message
+        ),
         ..refusal
     })?;
     Ok(Asked { check, timeout: Timeout::from_secs(seconds)?, slow_ms })
@@ -165,7 +195,10 @@ fn read(args: &ProbeArgs) -> Result<Asked, Refusal> {
 
 /// `api-key` is `QUORATE_SECRET_API_KEY`.
 fn variable(name: &str) -> String {
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect();
     format!("QUORATE_SECRET_{name}")
 }
 

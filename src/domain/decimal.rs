@@ -25,7 +25,11 @@ impl Decimal {
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) || (mantissa.contains('.') && fraction.is_empty()) {
+        if whole.is_empty()
+            || !all_digits(whole)
+            || !all_digits(fraction)
+            || (mantissa.contains('.') && fraction.is_empty())
+        {
             return None;
         }
         let joined: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
@@ -58,7 +62,9 @@ impl Decimal {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
-            (false, false) => self.point.cmp(&other.point).then_with(|| self.digits.cmp(&other.digits)),
+            (false, false) => {
+                self.point.cmp(&other.point).then_with(|| self.digits.cmp(&other.digits))
+            }
         }
     }
 }
@@ -77,7 +83,11 @@ impl From<i64> for Decimal {
 
 impl From<i128> for Decimal {
     fn from(number: i128) -> Self {
-        Self::parse(&number.to_string()).unwrap_or(Self { negative: false, digits: Vec::new(), point: 0 })
+        Self::parse(&number.to_string()).unwrap_or(Self {
+            negative: false,
+            digits: Vec::new(),
+            point: 0,
+        })
     }
 }
 

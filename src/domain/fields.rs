@@ -15,7 +15,9 @@ impl Fields {
     pub fn of(value: Value, field: &str) -> Result<Self, Invalid> {
         match value {
             Value::Object(map) => Ok(Self { map }),
-            other => Err(Invalid::new(field, format!("must be an object, not {}", kind_of(&other)))),
+            other => {
+                Err(Invalid::new(field, format!("must be an object, not {}", kind_of(&other))))
+            }
         }
     }
 
@@ -33,7 +35,9 @@ impl Fields {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(Invalid::new(name, format!("must be text, not {}", kind_of(&other)))),
+            Some(other) => {
+                Err(Invalid::new(name, format!("must be text, not {}", kind_of(&other))))
+            }
         }
     }
 
@@ -45,16 +49,29 @@ impl Fields {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(other) => Err(Invalid::new(name, format!("must be true or false, not {}", kind_of(&other)))),
+            Some(other) => {
+                Err(Invalid::new(name, format!("must be true or false, not {}", kind_of(&other))))
+            }
         }
     }
 
     /// A whole number within `range`.
-    pub fn integer(&mut self, name: &str, range: std::ops::RangeInclusive<i64>) -> Result<Option<i64>, Invalid> {
+    pub fn integer(
+        &mut self,
+        name: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<Option<i64>, Invalid> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let out_of_range = || Invalid::new(name, format!("must be a whole number from {} to {}", range.start(), range.end()));
+        let out_of_range = || {
+            Invalid::new(
+                name,
+                format!("must be a whole number from {} to {}", range.start(), range.end()),
+            )
+        };
         match value {
-            Value::Number(number) => number.as_i64().filter(|n| range.contains(n)).map(Some).ok_or_else(out_of_range),
+            Value::Number(number) => {
+                number.as_i64().filter(|n| range.contains(n)).map(Some).ok_or_else(out_of_range)
+            }
             other => Err(Invalid::new(name, format!("must be a number, not {}", kind_of(&other)))),
         }
     }
@@ -63,7 +80,9 @@ impl Fields {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
-            Some(other) => Err(Invalid::new(name, format!("must be a list, not {}", kind_of(&other)))),
+            Some(other) => {
+                Err(Invalid::new(name, format!("must be a list, not {}", kind_of(&other))))
+            }
         }
     }
 
@@ -71,7 +90,10 @@ impl Fields {
     pub fn finish(self, known: &[&str]) -> Result<(), Invalid> {
         match self.map.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Invalid::new(name.clone(), format!("is not a known field; known are {}", known.join(", ")))),
+            Some(name) => Err(Invalid::new(
+                name.clone(),
+                format!("is not a known field; known are {}", known.join(", ")),
+            )),
         }
     }
 }

@@ -14,11 +14,23 @@ const SECRET_HEADERS: &[&str] =
     &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"];
 
 /// Parts of a query parameter's name that make its value a secret.
-const SECRET_PARAMETERS: &[&str] =
-    &["token", "secret", "password", "passwd", "pwd", "apikey", "api_key", "api-key", "access_key", "signature", "credential"];
+const SECRET_PARAMETERS: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pwd",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access_key",
+    "signature",
+    "credential",
+];
 
 /// Parameter names that are secret as a whole; too short to look for inside others.
-const SECRET_PARAMETERS_WHOLE: &[&str] = &["key", "auth", "sig", "pass", "code", "jwt", "session", "sid"];
+const SECRET_PARAMETERS_WHOLE: &[&str] =
+    &["key", "auth", "sig", "pass", "code", "jwt", "session", "sid"];
 
 /// Whether a header's value is a secret by the header's name.
 pub fn is_secret_header(name: &str) -> bool {
@@ -28,7 +40,8 @@ pub fn is_secret_header(name: &str) -> bool {
 /// Whether a query parameter's value is a secret by the parameter's name.
 pub fn is_secret_parameter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_PARAMETERS_WHOLE.contains(&name.as_str()) || SECRET_PARAMETERS.iter().any(|part| name.contains(part))
+    SECRET_PARAMETERS_WHOLE.contains(&name.as_str())
+        || SECRET_PARAMETERS.iter().any(|part| name.contains(part))
 }
 
 /// The secrets of one monitor, in every form in which a server could echo them.
@@ -73,7 +86,9 @@ impl Redactor {
         let mut out = String::with_capacity(max.min(text.len()));
         let mut rest = text;
         while !rest.is_empty() && text.len() - rest.len() < max {
-            if let Some(needle) = self.needles.iter().find(|needle| rest.starts_with(needle.as_str())) {
+            if let Some(needle) =
+                self.needles.iter().find(|needle| rest.starts_with(needle.as_str()))
+            {
                 out.push_str(HIDDEN);
                 rest = rest.get(needle.len()..).unwrap_or_default();
                 continue;
@@ -103,7 +118,11 @@ impl Redactor {
                 let shown = url.as_str();
                 match (shown.find("://"), shown.find('@')) {
                     (Some(scheme), Some(at)) if scheme < at => {
-                        format!("{}://{HIDDEN}{}", shown.get(..scheme).unwrap_or_default(), shown.get(at..).unwrap_or_default())
+                        format!(
+                            "{}://{HIDDEN}{}",
+                            shown.get(..scheme).unwrap_or_default(),
+                            shown.get(at..).unwrap_or_default()
+                        )
                     }
                     _ => HIDDEN.to_owned(),
                 }
@@ -118,8 +137,12 @@ impl Redactor {
         use serde_json::Value;
         match value {
             Value::String(text) => Value::String(self.clean(text)),
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.value(item)).collect()),
-            Value::Object(map) => Value::Object(map.iter().map(|(key, item)| (self.clean(key), self.value(item))).collect()),
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.value(item)).collect())
+            }
+            Value::Object(map) => Value::Object(
+                map.iter().map(|(key, item)| (self.clean(key), self.value(item))).collect(),
+            ),
             other => other.clone(),
         }
     }
@@ -197,8 +220,14 @@ mod tests {
         assert_eq!(redactor.header("Set-Cookie", "s=1; Path=/"), HIDDEN);
         assert_eq!(redactor.header("content-type", "text/html"), "text/html");
         assert_eq!(redactor.url("https://u:p@a.test/x?a=1"), "https://(hidden)@a.test/x?a=1");
-        assert_eq!(redactor.url("/next?access_token=abc&page=2#id_token=zzz"), "/next?access_token=(hidden)&page=2#id_token=(hidden)");
+        assert_eq!(
+            redactor.url("/next?access_token=abc&page=2#id_token=zzz"),
+            "/next?access_token=(hidden)&page=2#id_token=(hidden)"
+        );
         assert_eq!(redactor.url("https://a.test/?key=&monkey=1"), "https://a.test/?key=&monkey=1");
-        assert_eq!(redactor.header("Location", "https://a.test/?sig=1"), "https://a.test/?sig=(hidden)");
+        assert_eq!(
+            redactor.header("Location", "https://a.test/?sig=1"),
+            "https://a.test/?sig=(hidden)"
+        );
     }
 }

@@ -265,8 +265,7 @@ pub fn count(
             RunKind::Retry | RunKind::Confirm | RunKind::Manual => {}
         }
         let next = samples[i + 1..].iter().find(|s| s.kind != RunKind::Manual);
-        let ends =
-            next.is_none_or(|s| s.location != sample.location || s.kind != RunKind::Retry);
+        let ends = next.is_none_or(|s| s.location != sample.location || s.kind != RunKind::Retry);
         if ends && let Some(last) = event.take() {
             all.entry(last.location).or_default().add_event(&last);
         }

@@ -36,7 +36,11 @@ pub struct Settings {
 
 impl Settings {
     /// This machine's resolvers and roots.
-    pub fn system(allow: AllowList, control_names: Vec<String>, wall: Wall) -> std::io::Result<Self> {
+    pub fn system(
+        allow: AllowList,
+        control_names: Vec<String>,
+        wall: Wall,
+    ) -> std::io::Result<Self> {
         Ok(Self {
             guard: Guard::new(allow),
             resolver: Resolver::system()?,
@@ -101,7 +105,12 @@ pub async fn run(check: &Check, ctx: &Context, timeout: Duration) -> Observation
 
 /// The same with evidence also for a pass, for people who look at one probe. It ends early, as
 /// `error(cancelled)` with what is known so far, when `cancelled` does.
-pub async fn run_in_detail(check: &Check, ctx: &Context, timeout: Duration, cancelled: impl Future<Output = ()>) -> Observation {
+pub async fn run_in_detail(
+    check: &Check,
+    ctx: &Context,
+    timeout: Duration,
+    cancelled: impl Future<Output = ()>,
+) -> Observation {
     let start = Instant::now();
     match check {
         Check::Http(check) => http::run(check, ctx, start, timeout, cancelled).await,

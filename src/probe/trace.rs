@@ -47,7 +47,15 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) fn new(start: Instant) -> Self {
-        Self { start, running: None, sums: [None; 5], address: None, resolved: Vec::new(), certificate: None, control: None }
+        Self {
+            start,
+            running: None,
+            sums: [None; 5],
+            address: None,
+            resolved: Vec::new(),
+            certificate: None,
+            control: None,
+        }
     }
 
     /// Begins a phase; the one that ran ends.
@@ -79,7 +87,10 @@ impl Trace {
     pub(super) fn phases(&self, now: Instant) -> Phases {
         let of = |stage: Stage| {
             let ended = self.sums.get(stage as usize).copied().flatten();
-            let running = self.running.filter(|(running, _)| *running == stage).map(|(_, since)| micros(since, now));
+            let running = self
+                .running
+                .filter(|(running, _)| *running == stage)
+                .map(|(_, since)| micros(since, now));
             match (ended, running) {
                 (None, None) => None,
                 (ended, running) => Some(narrow(ended.unwrap_or(0) + running.unwrap_or(0))),

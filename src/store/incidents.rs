@@ -166,6 +166,7 @@ pub async fn announce(
 }
 
 /// Appends to the incident's own timeline.
+#[expect(clippy::too_many_arguments, reason = "one per column")]
 pub async fn add_event(
     conn: &mut PgConnection,
     monitor: MonitorKey,

@@ -52,7 +52,9 @@ pub struct Migrated {
 
 /// Brings the schema up to date. Several may try at once; an advisory lock lets one do it. An error if
 /// the database knows steps that this program does not: it was made by a newer version.
-pub async fn migrate(conn: &mut sqlx::PgConnection) -> Result<Migrated, sqlx::migrate::MigrateError> {
+pub async fn migrate(
+    conn: &mut sqlx::PgConnection,
+) -> Result<Migrated, sqlx::migrate::MigrateError> {
     use sqlx::migrate::Migrate;
     const TABLE: &str = "_sqlx_migrations";
     conn.ensure_migrations_table(TABLE).await?;

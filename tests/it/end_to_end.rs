@@ -68,11 +68,21 @@ async fn serve(listener: TcpListener, acceptor: tokio_rustls::TlsAcceptor, mood:
     }
 }
 
-async fn answer(stream: TcpStream, acceptor: tokio_rustls::TlsAcceptor, mood: u8) -> std::io::Result<()> {
+async fn answer(
+    stream: TcpStream,
+    acceptor: tokio_rustls::TlsAcceptor,
+    mood: u8,
+) -> std::io::Result<()> {
     let mut stream = acceptor.accept(stream).await?;
     note_head(&mut stream, &Arc::default()).await?;
     match mood {
-        STATUS => write_and_close(&mut stream, b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy").await,
+        STATUS => {
+            write_and_close(
+                &mut stream,
+                b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy",
+            )
+            .await
+        }
         SLOW => {
             // It took the request and stays silent until the probe gives up.
             let mut nothing = [0; 1];
@@ -98,18 +108,24 @@ async fn state(whole: &Whole, id: &str) -> String {
 }
 
 async fn until_state(whole: &Whole, id: &str, wanted: &str) {
-    until(&format!("{id} is {wanted}"), async || (state(whole, id).await == wanted).then_some(())).await;
+    until(&format!("{id} is {wanted}"), async || (state(whole, id).await == wanted).then_some(()))
+        .await;
 }
 
 /// Agents `eu`, `us`, `ap` whose name server knows `shop.test`; for `ap`, `alone.test` leads nowhere.
-async fn three_agents(whole: &Whole, authority: &Authority) -> Vec<crate::support::whole::RunningAgent> {
+async fn three_agents(
+    whole: &Whole,
+    authority: &Authority,
+) -> Vec<crate::support::whole::RunningAgent> {
     let ca = whole.folder.path().join("ca.pem");
     std::fs::write(&ca, authority.pem()).unwrap();
     let mut agents = Vec::new();
     for location in ["eu", "us", "ap"] {
         let astray = location == "ap";
         let (server, _) = dns(move |name, _, _| match name {
-            "alone.test" if astray => Say::Addresses(vec![IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99))]),
+            "alone.test" if astray => {
+                Say::Addresses(vec![IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99))])
+            }
             "shop.test" | "alone.test" | "control.test" => Say::Addresses(vec![HOME]),
             _ => Say::Nxdomain,
         })
@@ -148,13 +164,17 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
         .await;
     whole
         .client
-        .post("channels", json!({"name": "mail", "kind": "email", "config": {"to": ["ops@example.com"]}}))
+        .post(
+            "channels",
+            json!({"name": "mail", "kind": "email", "config": {"to": ["ops@example.com"]}}),
+        )
         .await;
 
     let mut targets = Vec::new();
     for (name, mood) in [("status", STATUS), ("slow", SLOW), ("refused", REFUSING)] {
         let target = Moody::start(&authority, "shop.test").await;
-        let made = whole.client.post("monitors", monitor(name, "shop.test", target.address.port())).await;
+        let made =
+            whole.client.post("monitors", monitor(name, "shop.test", target.address.port())).await;
         targets.push((name, mood, target, made["id"].as_str().unwrap().to_owned()));
     }
     for (_, _, _, id) in &targets {
@@ -175,10 +195,11 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
         until_state(&whole, id, "up").await;
     }
     until("every notice is settled", async || {
-        let waiting: i64 = sqlx::query_scalar("select count(*) from notice where settled_at is null")
-            .fetch_one(whole.db.pool())
-            .await
-            .unwrap();
+        let waiting: i64 =
+            sqlx::query_scalar("select count(*) from notice where settled_at is null")
+                .fetch_one(whole.db.pool())
+                .await
+                .unwrap();
         (waiting == 0).then_some(())
     })
     .await;
@@ -195,9 +216,15 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
     heard.sort();
     let expected: Vec<(String, String)> = ["refused", "slow", "status"]
         .iter()
-        .flat_map(|name| ["incident.opened", "incident.resolved"].map(|kind| ((*name).to_owned(), kind.to_owned())))
+        .flat_map(|name| {
+            ["incident.opened", "incident.resolved"]
+                .map(|kind| ((*name).to_owned(), kind.to_owned()))
+        })
         .collect();
-    assert_eq!(heard, expected, "exactly one alert and one recovery by webhook, for each way of breaking");
+    assert_eq!(
+        heard, expected,
+        "exactly one alert and one recovery by webhook, for each way of breaking"
+    );
     let mut mailed: Vec<String> = Vec::new();
     for _ in 0..6 {
         let mail = mails.next().await;
@@ -215,12 +242,16 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
         let list = whole.client.get(&format!("incidents?monitor={id}")).await;
         let items = list["items"].as_array().unwrap();
         assert_eq!(items.len(), 1, "{name}: {items:?}");
-        let at = |field: &str| -> jiff::Timestamp { items[0][field].as_str().unwrap().parse().unwrap() };
+        let at =
+            |field: &str| -> jiff::Timestamp { items[0][field].as_str().unwrap().parse().unwrap() };
         let first_fail = edge(&whole, id, 1, "min").await;
         let last_fail = edge(&whole, id, 1, "max").await;
         assert_eq!(at("started_at"), first_fail, "{name} began with the first fail");
         assert!(at("started_at") >= broken_at && at("opened_at") > at("started_at"), "{name}");
-        assert!(at("ended_at") >= last_fail.max(healed_at) && at("ended_at") < at("resolved_at"), "{name}");
+        assert!(
+            at("ended_at") >= last_fail.max(healed_at) && at("ended_at") < at("resolved_at"),
+            "{name}"
+        );
         let pass_at_end: i64 = sqlx::query_scalar(
             "select count(*) from report r join monitor m using (monitor_id)
              where m.uid = $1 and r.outcome = 0 and date_trunc('milliseconds', r.effective_at) = $2",
@@ -246,8 +277,10 @@ async fn one_location_alone_or_a_silent_agent_alerts_nobody() {
         .await;
     let shop = Moody::start(&authority, "shop.test").await;
     let alone = Moody::start(&authority, "alone.test").await;
-    let well = whole.client.post("monitors", monitor("well", "shop.test", shop.address.port())).await;
-    let local = whole.client.post("monitors", monitor("local", "alone.test", alone.address.port())).await;
+    let well =
+        whole.client.post("monitors", monitor("well", "shop.test", shop.address.port())).await;
+    let local =
+        whole.client.post("monitors", monitor("local", "alone.test", alone.address.port())).await;
     let (well, local) = (well["id"].as_str().unwrap(), local["id"].as_str().unwrap());
     until_state(&whole, well, "up").await;
     until_state(&whole, local, "up").await;

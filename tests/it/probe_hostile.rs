@@ -7,7 +7,9 @@ use quorate::domain::observation::{Class, Observation, Outcome};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::targets::{Surroundings, Target, answering, note_head, ok, probe, probe_in, reset, silent, tcp};
+use crate::support::targets::{
+    Surroundings, Target, answering, note_head, ok, probe, probe_in, reset, silent, tcp,
+};
 
 /// Says these bytes after the request, then does nothing more.
 async fn saying_then_silent(bytes: &'static [u8]) -> Target {
@@ -48,22 +50,35 @@ async fn silence_at_each_stage_ends_at_the_deadline_with_its_own_class() {
         (&b""[..], Class::HttpTimeoutFirstByte),
         (b"HTTP/1.1 200 OK\r\nX-Half: ", Class::HttpTimeoutFirstByte),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", Class::HttpTimeoutBody),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", Class::HttpTimeoutBody),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+            Class::HttpTimeoutBody,
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08", Class::HttpTimeoutBody),
         (b"HTTP/1.1 100 Continue\r\n\r\n", Class::HttpTimeoutFirstByte),
     ] {
         let target = saying_then_silent(bytes).await;
         let seen = within(&target, json!({}), 250).await;
-        assert_eq!(seen.class, Some(class), "{:?}: {}", String::from_utf8_lossy(bytes), seen.message);
+        assert_eq!(
+            seen.class,
+            Some(class),
+            "{:?}: {}",
+            String::from_utf8_lossy(bytes),
+            seen.message
+        );
     }
 }
 
 #[tokio::test]
 async fn what_was_in_the_head_is_judged_even_if_the_body_never_ends() {
-    let target = saying_then_silent(b"HTTP/1.1 503 Busy\r\nX-A: 1\r\nContent-Length: 10\r\n\r\nhalf").await;
+    let target =
+        saying_then_silent(b"HTTP/1.1 503 Busy\r\nX-A: 1\r\nContent-Length: 10\r\n\r\nhalf").await;
     let seen = within(&target, json!({"assertions": [{"on": "header", "name": "x-a", "op": "eq", "value": "1"}, {"on": "body", "op": "contains", "value": "x"}]}), 250).await;
     assert_eq!((seen.class, seen.status), (Some(Class::HttpTimeoutBody), Some(503)));
-    assert_eq!(seen.assertions.iter().map(|judged| judged.holds).collect::<Vec<_>>(), [Some(false), Some(true), None]);
+    assert_eq!(
+        seen.assertions.iter().map(|judged| judged.holds).collect::<Vec<_>>(),
+        [Some(false), Some(true), None]
+    );
 }
 
 #[tokio::test]
@@ -81,7 +96,10 @@ async fn resets_and_early_ends_have_their_class() {
         ("", Class::HttpProtocol),
         ("HTTP/1.1 200 OK\r\nX-Ha", Class::HttpProtocol),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf", Class::BodyTruncated),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", Class::BodyTruncated),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+            Class::BodyTruncated,
+        ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", Class::HttpProtocol),
     ] {
         let target = answering(bytes).await;
@@ -92,16 +110,21 @@ async fn resets_and_early_ends_have_their_class() {
 
 #[tokio::test]
 async fn case_8_a_truncated_body_says_how_much_came() {
-    let target = saying_then_reset(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12345678901234567890").await;
+    let target =
+        saying_then_reset(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12345678901234567890")
+            .await;
     let seen = within(&target, json!({}), 2_000).await;
     assert_eq!(seen.class, Some(Class::BodyTruncated), "{}", seen.message);
     assert!(seen.message.contains("20 of 100 bytes"), "{}", seen.message);
-    let target = answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12345678901234567890").await;
+    let target =
+        answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12345678901234567890").await;
     let seen = within(&target, json!({}), 2_000).await;
     assert_eq!(seen.class, Some(Class::BodyTruncated), "{}", seen.message);
     assert!(seen.message.contains("20 of 100 bytes"), "{}", seen.message);
     // The count is that of the wire, also under a coding.
-    let target = answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\nContent-Encoding: gzip\r\n\r\n\x1f").await;
+    let target =
+        answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\nContent-Encoding: gzip\r\n\r\n\x1f")
+            .await;
     let seen = within(&target, json!({}), 2_000).await;
     assert_eq!(seen.class, Some(Class::BodyTruncated), "{}", seen.message);
     assert!(seen.message.contains("1 of 100 bytes"), "{}", seen.message);
@@ -120,7 +143,11 @@ async fn endless(head: &'static str, chunk: &'static [u8]) -> Target {
 
 #[tokio::test]
 async fn case_9_an_endless_body_is_read_up_to_the_limit() {
-    let target = endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"10\r\n0123456789abcdef\r\n").await;
+    let target = endless(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"10\r\n0123456789abcdef\r\n",
+    )
+    .await;
     let seen = within(&target, json!({"max_body": 65536}), 5_000).await;
     assert_eq!((seen.outcome, seen.size), (Outcome::Pass, Some(65_536)), "{}", seen.message);
     assert!(seen.phases_us.total < 1_000_000);
@@ -154,11 +181,18 @@ async fn a_bomb_costs_no_more_than_the_limit() {
             encoder.into_inner()
         }};
     }
-    for (coding, body) in [("gzip", bomb!(GzipEncoder)), ("br", bomb!(BrotliEncoder)), ("zstd", bomb!(ZstdEncoder))] {
+    for (coding, body) in
+        [("gzip", bomb!(GzipEncoder)), ("br", bomb!(BrotliEncoder)), ("zstd", bomb!(ZstdEncoder))]
+    {
         assert!(body.len() < 1 << 17, "{coding}");
         let target = answering(ok(&format!("Content-Encoding: {coding}\r\n"), body)).await;
         let seen = within(&target, json!({"max_body": 65536}), 5_000).await;
-        assert_eq!((seen.outcome, seen.size), (Outcome::Pass, Some(65_536)), "{coding}: {}", seen.message);
+        assert_eq!(
+            (seen.outcome, seen.size),
+            (Outcome::Pass, Some(65_536)),
+            "{coding}: {}",
+            seen.message
+        );
     }
 }
 
@@ -199,17 +233,28 @@ async fn garbage_is_a_protocol_failure() {
     ] {
         let target = answering(bytes).await;
         let seen = within(&target, json!({}), 2_000).await;
-        assert_eq!(seen.class, Some(Class::HttpProtocol), "{:?}: {}", String::from_utf8_lossy(bytes), seen.message);
+        assert_eq!(
+            seen.class,
+            Some(Class::HttpProtocol),
+            "{:?}: {}",
+            String::from_utf8_lossy(bytes),
+            seen.message
+        );
     }
 }
 
 #[tokio::test]
 async fn headers_are_limited_and_a_flood_ends_at_once() {
-    let large = format!("HTTP/1.1 200 OK\r\nX-Large: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(60_000));
+    let large =
+        format!("HTTP/1.1 200 OK\r\nX-Large: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(60_000));
     let target = answering(large).await;
     assert_eq!(within(&target, json!({}), 2_000).await.outcome, Outcome::Pass);
     for target in [
-        answering(format!("HTTP/1.1 200 OK\r\nX-Large: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(70_000))).await,
+        answering(format!(
+            "HTTP/1.1 200 OK\r\nX-Large: {}\r\nContent-Length: 0\r\n\r\n",
+            "x".repeat(70_000)
+        ))
+        .await,
         endless("HTTP/1.1 200 OK\r\n", b"X-A: 0123456789\r\n").await,
         endless("HTTP/1.1 200 OK\r\nX-A: ", b"0123456789abcdef0123456789abcdef").await,
     ] {
@@ -222,7 +267,9 @@ async fn headers_are_limited_and_a_flood_ends_at_once() {
 
 #[tokio::test]
 async fn a_drip_cannot_outlast_the_deadline() {
-    for head in ["HTTP/1.1 200 OK\r\nX-Drip: ", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"] {
+    for head in
+        ["HTTP/1.1 200 OK\r\nX-Drip: ", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"]
+    {
         let target = tcp(move |mut stream, _, requests| async move {
             note_head(&mut stream, &requests).await?;
             stream.write_all(head.as_bytes()).await?;
@@ -233,7 +280,11 @@ async fn a_drip_cannot_outlast_the_deadline() {
         })
         .await;
         let seen = within(&target, json!({}), 250).await;
-        assert!(matches!(seen.class, Some(Class::HttpTimeoutFirstByte | Class::HttpTimeoutBody)), "{}", seen.message);
+        assert!(
+            matches!(seen.class, Some(Class::HttpTimeoutFirstByte | Class::HttpTimeoutBody)),
+            "{}",
+            seen.message
+        );
     }
 }
 
@@ -243,7 +294,10 @@ async fn endless_interim_answers_and_a_server_that_never_reads_end_at_the_deadli
     assert_eq!(within(&target, json!({}), 250).await.class, Some(Class::HttpTimeoutFirstByte));
     let target = silent().await;
     let body = "x".repeat(200_000);
-    assert_eq!(within(&target, json!({"method": "POST", "body": body}), 250).await.class, Some(Class::HttpTimeoutFirstByte));
+    assert_eq!(
+        within(&target, json!({"method": "POST", "body": body}), 250).await.class,
+        Some(Class::HttpTimeoutFirstByte)
+    );
 }
 
 #[tokio::test]
@@ -251,7 +305,9 @@ async fn an_answer_before_the_request_was_read_still_counts() {
     let target = tcp(|mut stream, _, _| async move {
         let mut some = [0u8; 100];
         stream.read_exact(&mut some).await?;
-        stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
+        stream
+            .write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .await?;
         std::future::pending().await
     })
     .await;
@@ -263,9 +319,20 @@ async fn an_answer_before_the_request_was_read_still_counts() {
 async fn deep_json_and_odd_text_hurt_nobody() {
     let deep = "[".repeat(100_000);
     let wide = format!("[{}1]", "1,".repeat(200_000));
-    for body in [deep.as_str(), wide.as_str(), "\u{0}", "{\"a\":1e999999999999999999999}", "{\"a\":\"\\ud800\"}"] {
+    for body in [
+        deep.as_str(),
+        wide.as_str(),
+        "\u{0}",
+        "{\"a\":1e999999999999999999999}",
+        "{\"a\":\"\\ud800\"}",
+    ] {
         let target = answering(ok("Content-Type: application/json; charset=utf-8\r\n", body)).await;
-        let seen = within(&target, json!({"assertions": [{"on": "json", "path": "$..a", "op": "lt", "value": 5}]}), 5_000).await;
+        let seen = within(
+            &target,
+            json!({"assertions": [{"on": "json", "path": "$..a", "op": "lt", "value": 5}]}),
+            5_000,
+        )
+        .await;
         assert_eq!(seen.class, Some(Class::Assertion), "{}", seen.message);
         assert!(serde_json::to_string(&seen).unwrap().len() < 20_000, "an observation stays small");
     }
@@ -273,10 +340,12 @@ async fn deep_json_and_odd_text_hurt_nobody() {
 
 #[tokio::test]
 async fn one_invalid_byte_does_not_hide_what_stands_elsewhere() {
-    let target = answering(ok("Content-Type: text/html\r\n", b"\xff\xfa broken, then needle")).await;
+    let target =
+        answering(ok("Content-Type: text/html\r\n", b"\xff\xfa broken, then needle")).await;
     let seen = probe(json!({"url": target.url("/"), "assertions": [{"on": "body", "op": "contains", "value": "needle"}]})).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
-    let target = answering(ok("Content-Type: text/plain; charset=iso-8859-1\r\n", b"gr\xfc\xdfe")).await;
+    let target =
+        answering(ok("Content-Type: text/plain; charset=iso-8859-1\r\n", b"gr\xfc\xdfe")).await;
     let seen = probe(json!({"url": target.url("/"), "assertions": [{"on": "body", "op": "eq", "value": "grüße"}]})).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
 }

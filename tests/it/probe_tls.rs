@@ -10,19 +10,28 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
 use crate::support::targets::{
-    Authority, Chain, DAY, HOME, Say, Surroundings, YEAR, answering, dns, note_head, ok, probe_in, reset, silent, tcp, tcp_on, tls, tls_on, write_and_close,
+    Authority, Chain, DAY, HOME, Say, Surroundings, YEAR, answering, dns, note_head, ok, probe_in,
+    reset, silent, tcp, tcp_on, tls, tls_on, write_and_close,
 };
 
-async fn named_context(authority: &Authority) -> (quorate::probe::Context, tokio::task::JoinHandle<()>) {
+async fn named_context(
+    authority: &Authority,
+) -> (quorate::probe::Context, tokio::task::JoinHandle<()>) {
     let (server, task) = dns(|_, _, _| Say::Addresses(vec![HOME])).await;
-    (Surroundings { servers: vec![server], ..Surroundings::with_roots(authority.roots()) }.context(), task)
+    (
+        Surroundings { servers: vec![server], ..Surroundings::with_roots(authority.roots()) }
+            .context(),
+        task,
+    )
 }
 
 #[tokio::test]
 async fn a_good_chain_passes_and_its_facts_are_told() {
     let root = Authority::root("Root");
     let middle = root.intermediate("Middle CA", 40 * DAY);
-    let target = tls(middle.leaf(&["a.test", "www.a.test"], -DAY, 90 * DAY).and(&middle), ok("", "hi")).await;
+    let target =
+        tls(middle.leaf(&["a.test", "www.a.test"], -DAY, 90 * DAY).and(&middle), ok("", "hi"))
+            .await;
     let (ctx, _dns) = named_context(&root).await;
     let seen = probe_in(
         &ctx,
@@ -36,7 +45,10 @@ async fn a_good_chain_passes_and_its_facts_are_told() {
     // The intermediate ends first, and it is part of the path.
     assert_eq!((certificate.days_left, certificate.chain_length, certificate.valid), (40, 2, true));
     assert_eq!(certificate.names, ["a.test", "www.a.test"]);
-    assert_eq!((certificate.tls_version.as_deref(), certificate.fingerprint.len()), (Some("TLS 1.3"), 64));
+    assert_eq!(
+        (certificate.tls_version.as_deref(), certificate.fingerprint.len()),
+        (Some("TLS 1.3"), 64)
+    );
     assert!(seen.phases_us.resolve.is_some() && seen.phases_us.tls.is_some());
 }
 
@@ -44,14 +56,24 @@ async fn a_good_chain_passes_and_its_facts_are_told() {
 async fn case_11_the_asked_name_follows_a_redirect() {
     let root = Authority::root("Root");
     let second = tls(root.leaf(&["b.test"], -DAY, YEAR), ok("", "b")).await;
-    let hop = format!("HTTP/1.1 307 X\r\nLocation: https://b.test:{}/\r\nContent-Length: 0\r\n\r\n", second.addr.port());
+    let hop = format!(
+        "HTTP/1.1 307 X\r\nLocation: https://b.test:{}/\r\nContent-Length: 0\r\n\r\n",
+        second.addr.port()
+    );
     let first = tls(root.leaf(&["a.test"], -DAY, YEAR), hop.into_bytes()).await;
     let (ctx, _dns) = named_context(&root).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", first.addr.port())}), 5_000).await;
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", first.addr.port())}), 5_000)
+            .await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
     assert_eq!(seen.certificate.unwrap().names, ["b.test"]);
     // A name given for the first host is not asked for at the second.
-    let first = tls(root.leaf(&["other.test"], -DAY, YEAR), format!("HTTP/1.1 307 X\r\nLocation: https://b.test:{}/\r\n\r\n", second.addr.port()).into_bytes()).await;
+    let first = tls(
+        root.leaf(&["other.test"], -DAY, YEAR),
+        format!("HTTP/1.1 307 X\r\nLocation: https://b.test:{}/\r\n\r\n", second.addr.port())
+            .into_bytes(),
+    )
+    .await;
     let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", first.addr.port()), "tls": {"server_name": "other.test"}}), 5_000).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
 }
@@ -62,7 +84,9 @@ async fn case_12_an_incomplete_chain_names_the_missing_issuer() {
     let middle = root.intermediate("Middle CA", YEAR);
     let target = tls(middle.leaf(&["a.test"], -DAY, YEAR), ok("", "hi")).await;
     let (ctx, _dns) = named_context(&root).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000).await;
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000)
+            .await;
     assert_eq!(seen.class, Some(Class::TlsIncompleteChain));
     assert!(seen.message.contains("Middle CA"), "{}", seen.message);
     assert!(target.requests().is_empty(), "nothing may be sent to a server that was not verified");
@@ -91,7 +115,12 @@ async fn case_13_a_renewed_certificate_is_seen_at_the_next_probe() {
     let (ctx, _dns) = named_context(&root).await;
     let mut days = Vec::new();
     for _ in 0..2 {
-        let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000).await;
+        let seen = probe_in(
+            &ctx,
+            json!({"url": format!("https://a.test:{}/", target.addr.port())}),
+            5_000,
+        )
+        .await;
         days.push(seen.certificate.unwrap().days_left);
     }
     assert_eq!(days, [10, 80]);
@@ -102,7 +131,9 @@ async fn case_14_days_left_are_floored_and_go_below_zero() {
     let root = Authority::root("Root");
     let (ctx, _dns) = named_context(&root).await;
     let soon = tls(root.leaf(&["a.test"], -DAY, DAY + 13 * 3_600), ok("", "x")).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", soon.addr.port())}), 5_000).await;
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", soon.addr.port())}), 5_000)
+            .await;
     assert_eq!((seen.outcome, seen.certificate.unwrap().days_left), (Outcome::Pass, 1));
     let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", soon.addr.port()), "tls": {"min_days_left": 2}}), 5_000).await;
     assert_eq!(seen.class, Some(Class::Assertion));
@@ -111,11 +142,19 @@ async fn case_14_days_left_are_floored_and_go_below_zero() {
         let gone = tls(root.leaf(&["a.test"], -YEAR, -ended), ok("", "x")).await;
         let url = format!("https://a.test:{}/", gone.addr.port());
         let seen = probe_in(&ctx, json!({"url": url}), 5_000).await;
-        assert_eq!((seen.class, seen.certificate.unwrap().days_left), (Some(Class::TlsExpired), -1), "{}", seen.message);
+        assert_eq!(
+            (seen.class, seen.certificate.unwrap().days_left),
+            (Some(Class::TlsExpired), -1),
+            "{}",
+            seen.message
+        );
         // Not verified, it is told all the same.
         let seen = probe_in(&ctx, json!({"url": url, "tls": {"verify": false}}), 5_000).await;
         let certificate = seen.certificate.unwrap();
-        assert_eq!((seen.outcome, certificate.days_left, certificate.valid), (Outcome::Pass, -1, false));
+        assert_eq!(
+            (seen.outcome, certificate.days_left, certificate.valid),
+            (Outcome::Pass, -1, false)
+        );
     }
 }
 
@@ -124,7 +163,9 @@ async fn case_15_a_silent_port_fails_at_the_deadline() {
     let target = silent().await;
     let root = Authority::root("Root");
     let (ctx, _dns) = named_context(&root).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 300).await;
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 300)
+            .await;
     assert_eq!(seen.class, Some(Class::TlsTimeout), "{}", seen.message);
     let phases = seen.phases_us;
     assert!(phases.tls.unwrap() > 200_000 && phases.first_byte.is_none());
@@ -138,15 +179,28 @@ async fn every_other_fault_of_a_chain_has_its_class() {
     let unknown_middle = stranger.intermediate("Strange Middle", YEAR);
     let (ctx, _dns) = named_context(&root).await;
     let cases: Vec<(Chain, Class, &str)> = vec![
-        (root.leaf(&["other.test"], -DAY, YEAR), Class::TlsNameMismatch, "other.test, not for a.test"),
+        (
+            root.leaf(&["other.test"], -DAY, YEAR),
+            Class::TlsNameMismatch,
+            "other.test, not for a.test",
+        ),
         (root.leaf(&["a.test"], DAY, YEAR), Class::TlsNotYetValid, "2026-06-02"),
         (middle.leaf(&["a.test"], -DAY, YEAR).and(&middle), Class::TlsExpired, "of the chain"),
         (stranger.leaf(&["a.test"], -DAY, YEAR).and(&stranger), Class::TlsUntrusted, "Stranger"),
-        (unknown_middle.leaf(&["a.test"], -DAY, YEAR).and(&unknown_middle), Class::TlsUntrusted, "Stranger"),
+        (
+            unknown_middle.leaf(&["a.test"], -DAY, YEAR).and(&unknown_middle),
+            Class::TlsUntrusted,
+            "Stranger",
+        ),
     ];
     for (chain, class, words) in cases {
         let target = tls(chain, ok("", "x")).await;
-        let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000).await;
+        let seen = probe_in(
+            &ctx,
+            json!({"url": format!("https://a.test:{}/", target.addr.port())}),
+            5_000,
+        )
+        .await;
         assert_eq!(seen.class, Some(class), "{}", seen.message);
         assert!(seen.message.contains(words), "{}", seen.message);
         assert!(seen.assertions.iter().all(|judged| judged.holds.is_none()));
@@ -158,9 +212,13 @@ async fn an_expired_certificate_beside_a_good_path_does_not_matter() {
     let root = Authority::root("Root");
     let old_cross = Authority::root("Old Root").intermediate("Root", -YEAR);
     let middle = root.intermediate("Middle", YEAR);
-    let target = tls(middle.leaf(&["a.test"], -DAY, 60 * DAY).and(&old_cross).and(&middle), ok("", "x")).await;
+    let target =
+        tls(middle.leaf(&["a.test"], -DAY, 60 * DAY).and(&old_cross).and(&middle), ok("", "x"))
+            .await;
     let (ctx, _dns) = named_context(&root).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000).await;
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 5_000)
+            .await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
     let certificate = seen.certificate.unwrap();
     assert_eq!((certificate.days_left, certificate.chain_length), (60, 2));
@@ -175,11 +233,17 @@ async fn http2_is_used_when_offered_and_missed_when_demanded() {
         let acceptor = acceptor.clone();
         async move {
             let stream = acceptor.accept(stream).await?;
-            let service = hyper::service::service_fn(|request: http::Request<hyper::body::Incoming>| async move {
-                let text = format!("{:?} {}", request.version(), request.uri());
-                Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::Full::new(bytes::Bytes::from(text))))
-            });
-            let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+            let service = hyper::service::service_fn(
+                |request: http::Request<hyper::body::Incoming>| async move {
+                    let text = format!("{:?} {}", request.version(), request.uri());
+                    Ok::<_, std::convert::Infallible>(http::Response::new(
+                        http_body_util::Full::new(bytes::Bytes::from(text)),
+                    ))
+                },
+            );
+            let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
             Ok(())
         }
     })
@@ -196,15 +260,26 @@ async fn http2_is_used_when_offered_and_missed_when_demanded() {
         assert_eq!(seen.outcome, Outcome::Pass, "{wanted}: {}", seen.message);
     }
     let old = tls(root.leaf(&["a.test"], -DAY, YEAR), ok("", "x")).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", old.addr.port()), "http_version": "2"}), 5_000).await;
-    assert!(matches!(seen.class, Some(Class::TlsHandshake | Class::HttpProtocol)), "{}", seen.message);
+    let seen = probe_in(
+        &ctx,
+        json!({"url": format!("https://a.test:{}/", old.addr.port()), "http_version": "2"}),
+        5_000,
+    )
+    .await;
+    assert!(
+        matches!(seen.class, Some(Class::TlsHandshake | Class::HttpProtocol)),
+        "{}",
+        seen.message
+    );
 }
 
 #[tokio::test]
 async fn a_handshake_that_breaks_says_how() {
     let root = Authority::root("Root");
     let (ctx, _dns) = named_context(&root).await;
-    let ask = async |port: u16| probe_in(&ctx, json!({"url": format!("https://a.test:{port}/")}), 2_000).await;
+    let ask = async |port: u16| {
+        probe_in(&ctx, json!({"url": format!("https://a.test:{port}/")}), 2_000).await
+    };
     let plain = answering("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
     let talking = tcp(|mut stream, _, _| async move {
         stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await?;
@@ -232,9 +307,13 @@ async fn a_handshake_that_breaks_says_how() {
     .await;
     assert_eq!(ask(resetting.addr.port()).await.class, Some(Class::ConnectReset));
     // A fatal alert: handshake_failure, as servers without a common cipher send it.
-    let refusing = tcp(|mut stream, _, _| async move { stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).await }).await;
+    let refusing =
+        tcp(|mut stream, _, _| async move { stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).await })
+            .await;
     assert_eq!(ask(refusing.addr.port()).await.class, Some(Class::TlsNoCommonVersion));
-    let old_only = tcp(|mut stream, _, _| async move { stream.write_all(&[21, 3, 1, 0, 2, 2, 70]).await }).await;
+    let old_only =
+        tcp(|mut stream, _, _| async move { stream.write_all(&[21, 3, 1, 0, 2, 2, 70]).await })
+            .await;
     assert_eq!(ask(old_only.addr.port()).await.class, Some(Class::TlsNoCommonVersion));
 }
 
@@ -268,11 +347,25 @@ async fn an_address_is_verified_as_an_address() {
     let root = Authority::root("Root");
     let target = tls(root.leaf(&["127.0.0.1"], -DAY, YEAR), ok("", "x")).await;
     let ctx = Surroundings::with_roots(root.roots()).context();
-    let seen = probe_in(&ctx, json!({"url": format!("https://{}/", target.addr), "headers": {"Host": "a.test"}}), 2_000).await;
+    let seen = probe_in(
+        &ctx,
+        json!({"url": format!("https://{}/", target.addr), "headers": {"Host": "a.test"}}),
+        2_000,
+    )
+    .await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
     let target = tls(root.leaf(&["a.test"], -DAY, YEAR), ok("", "x")).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://{}/", target.addr), "headers": {"Host": "a.test"}}), 2_000).await;
-    assert_eq!(seen.class, Some(Class::TlsNameMismatch), "an address is used as it is whatever the Host header says");
+    let seen = probe_in(
+        &ctx,
+        json!({"url": format!("https://{}/", target.addr), "headers": {"Host": "a.test"}}),
+        2_000,
+    )
+    .await;
+    assert_eq!(
+        seen.class,
+        Some(Class::TlsNameMismatch),
+        "an address is used as it is whatever the Host header says"
+    );
 }
 
 #[tokio::test]
@@ -314,7 +407,13 @@ async fn a_slow_handshake_cannot_outlast_the_deadline() {
     });
     let root = Authority::root("Root");
     let (ctx, _dns) = named_context(&root).await;
-    let seen = probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 250).await;
-    assert!(matches!(seen.class, Some(Class::TlsTimeout | Class::TlsHandshake)), "{}", seen.message);
+    let seen =
+        probe_in(&ctx, json!({"url": format!("https://a.test:{}/", target.addr.port())}), 250)
+            .await;
+    assert!(
+        matches!(seen.class, Some(Class::TlsTimeout | Class::TlsHandshake)),
+        "{}",
+        seen.message
+    );
     assert!(seen.phases_us.total < 300_000);
 }

@@ -13,7 +13,9 @@ async fn an_outage_is_told_once_and_its_end_once() {
     let mut watch = Watch::new().await;
     let monitor = watch.monitor("checkout").await;
     let channel = watch.channel("sink").await;
-    watch.run(monitor, 0..800, |_, s| if (130..400).contains(&s) { refused() } else { pass() }).await;
+    watch
+        .run(monitor, 0..800, |_, s| if (130..400).contains(&s) { refused() } else { pass() })
+        .await;
     let told = watch.notices().await;
     assert_eq!(told, [("opened".to_owned(), channel), ("resolved".to_owned(), channel)]);
     let states: Vec<_> = watch.intervals(monitor).await;
@@ -42,10 +44,11 @@ async fn one_location_alone_or_silent_tells_nobody() {
     watch.channel("sink").await;
     watch.run(monitor, 0..700, |l, s| if l == 1 && s >= 60 { refused() } else { pass() }).await;
     assert_eq!(watch.notices().await, []);
-    let decisions: Vec<String> = sqlx::query_scalar("select sentence from decision order by decision_id")
-        .fetch_all(watch.pool())
-        .await
-        .unwrap();
+    let decisions: Vec<String> =
+        sqlx::query_scalar("select sentence from decision order by decision_id")
+            .fetch_all(watch.pool())
+            .await
+            .unwrap();
     assert!(decisions.len() >= 3, "it is kept why nothing was told: {decisions:?}");
     assert!(decisions.iter().all(|s| !s.is_empty()), "{decisions:?}");
 }
@@ -116,10 +119,11 @@ async fn failures_keep_their_evidence_and_passes_stay_narrow() {
     watch.report(0, monitor, 1, pass()).await;
     watch.report(0, monitor, 2, seen).await;
     assert_eq!((watch.count("report").await, watch.count("report_detail").await), (2, 1));
-    let body: String = sqlx::query_scalar("select detail -> 'evidence' ->> 'body' from report_detail")
-        .fetch_one(watch.pool())
-        .await
-        .unwrap();
+    let body: String =
+        sqlx::query_scalar("select detail -> 'evidence' ->> 'body' from report_detail")
+            .fetch_one(watch.pool())
+            .await
+            .unwrap();
     assert_eq!(body, "a NUL \u{fffd} in the body");
 }
 
@@ -136,7 +140,16 @@ async fn two_coordinators_at_once_open_one_incident() {
     let one = std::sync::Arc::new(Triage::new(watch.pool().clone()));
     let two = std::sync::Arc::new(Triage::new(watch.pool().clone()));
     for round in 0..3_i64 {
-        for (phase, outcome) in [(0, pass()), (60, refused()), (65, refused()), (400, pass()), (410, pass()), (470, pass()), (540, pass()), (600, pass())] {
+        for (phase, outcome) in [
+            (0, pass()),
+            (60, refused()),
+            (65, refused()),
+            (400, pass()),
+            (410, pass()),
+            (470, pass()),
+            (540, pass()),
+            (600, pass()),
+        ] {
             let second = round * 4_000 + phase;
             let now = watch.at(second);
             let mut tasks = tokio::task::JoinSet::new();
@@ -158,11 +171,12 @@ async fn two_coordinators_at_once_open_one_incident() {
             }
         }
     }
-    let (incidents, open): (i64, i64) =
-        sqlx::query_as("select count(*), count(*) filter (where resolved_at is null) from incident")
-            .fetch_one(watch.pool())
-            .await
-            .unwrap();
+    let (incidents, open): (i64, i64) = sqlx::query_as(
+        "select count(*), count(*) filter (where resolved_at is null) from incident",
+    )
+    .fetch_one(watch.pool())
+    .await
+    .unwrap();
     assert_eq!((incidents, open), (24, 0), "one incident per monitor and round, all ended");
     let told: Vec<(String, i64)> =
         sqlx::query_as("select kind, count(*) from notice group by kind order by kind")
@@ -198,7 +212,10 @@ async fn a_location_cut_off_fills_the_gap_it_left_when_it_delivers() {
     let start = watch.start;
     for (i, agent) in watch.agents.iter_mut().enumerate() {
         let list: Vec<_> = (300..1500)
-            .filter(|s| (s - 20 * i as i64).rem_euclid(60) == 0 || (s - 5 - 20 * i as i64).rem_euclid(60) == 0)
+            .filter(|s| {
+                (s - 20 * i as i64).rem_euclid(60) == 0
+                    || (s - 5 - 20 * i as i64).rem_euclid(60) == 0
+            })
             .map(|s| {
                 let seen = if (700..1000).contains(&s) { refused() } else { pass() };
                 (monitor, start + SignedDuration::from_secs(s), seen)
@@ -211,13 +228,19 @@ async fn a_location_cut_off_fills_the_gap_it_left_when_it_delivers() {
     assert_eq!(watch.intervals(monitor).await.last().unwrap().1, "up");
     while watch.upkeep().refold(watch.at(1700)).await.unwrap() {}
     let states = watch.intervals(monitor).await;
-    let late: Vec<(i64, &str)> =
-        states.iter().filter(|(.., late)| *late).map(|(s, state, _)| (*s, state.as_str())).collect();
+    let late: Vec<(i64, &str)> = states
+        .iter()
+        .filter(|(.., late)| *late)
+        .map(|(s, state, _)| (*s, state.as_str()))
+        .collect();
     assert_eq!(late.first().map(|(_, s)| *s), Some("up"), "{states:?}");
     assert_eq!(late.first().unwrap().0, blind_from);
     let down = late.iter().find(|(_, s)| *s == "down").expect("the outage is found late");
     assert!((700..=740).contains(&down.0), "{states:?}");
-    assert!(states.iter().all(|(_, s, _)| s != "unknown"), "nothing is unknown any more: {states:?}");
+    assert!(
+        states.iter().all(|(_, s, _)| s != "unknown"),
+        "nothing is unknown any more: {states:?}"
+    );
     assert_eq!(watch.count("incident").await, 0, "nothing was opened by it");
     assert_eq!(watch.notices().await, [], "and nobody was told");
     assert_eq!(watch.count("monitor_revision").await, 1);
@@ -246,7 +269,11 @@ async fn time_without_any_coordinator_is_unknown_and_forgiven_once() {
     for second in 3721..3780 {
         upkeep.sweep(watch.at(second)).await.unwrap();
     }
-    assert_eq!(watch.intervals(monitor).await.last().unwrap().1, "up", "votes are forgiven their age");
+    assert_eq!(
+        watch.intervals(monitor).await.last().unwrap().1,
+        "up",
+        "votes are forgiven their age"
+    );
     assert_eq!(watch.notices().await, []);
 }
 
@@ -256,7 +283,9 @@ async fn roll_ups_equal_a_recount_and_late_reports_are_counted() {
     let monitor = watch.monitor("checkout").await;
     let upkeep = watch.upkeep();
     upkeep.roll_up(watch.start).await.unwrap();
-    watch.run(monitor, 0..900, |l, s| if l == 0 && s % 300 == 0 { refused() } else { pass() }).await;
+    watch
+        .run(monitor, 0..900, |l, s| if l == 0 && s % 300 == 0 { refused() } else { pass() })
+        .await;
     while upkeep.roll_up(watch.at(1000)).await.unwrap() {}
     let sum = "select sum(runs)::int8, sum(passes)::int8, sum(fails)::int8, sum(events_ok + events_fail)::int8 from rollup_quarter";
     let first: (i64, i64, i64, i64) = sqlx::query_as(sum).fetch_one(watch.pool()).await.unwrap();

@@ -74,7 +74,11 @@ pub(super) fn run(term: &Term, args: &ProbeArgs) -> anyhow::Result<bool> {
                 let (check, ctx) = (check.clone(), ctx.clone());
                 async move {
                     let seen = probe::run(&check, &ctx, Duration::from_secs(10)).await;
-                    ensure!(seen.outcome == Outcome::Pass, "a probe did not pass: {}", seen.message);
+                    ensure!(
+                        seen.outcome == Outcome::Pass,
+                        "a probe did not pass: {}",
+                        seen.message
+                    );
                     Ok(())
                 }
             }
@@ -132,7 +136,10 @@ where
             anyhow::Ok(())
         })?;
         let (took, cpu) = (began.elapsed(), cpu_time()? - cpu);
-        Ok(Round { per_second: f64::from(times) / took.as_secs_f64(), cpu_us: cpu.as_secs_f64() * 1e6 / f64::from(times) })
+        Ok(Round {
+            per_second: f64::from(times) / took.as_secs_f64(),
+            cpu_us: cpu.as_secs_f64() * 1e6 / f64::from(times),
+        })
     });
     thread.join().map_err(|_| anyhow!("the measuring thread panicked"))?
 }
@@ -166,10 +173,11 @@ impl Server {
         let (certs, key, root) = chain()?;
         let mut roots = RootCertStore::empty();
         roots.add(root)?;
-        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(certs, key)?;
+        let config =
+            ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()?
+                .with_no_client_auth()
+                .with_single_cert(certs, key)?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -190,10 +198,14 @@ async fn serve(listener: std::net::TcpListener, acceptor: TlsAcceptor) -> std::i
             if let Ok(stream) = acceptor.accept(stream).await {
                 let answer = hyper::service::service_fn(|_| async {
                     let mut response = http::Response::new(Full::new(Bytes::from_static(BODY)));
-                    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+                    response
+                        .headers_mut()
+                        .insert("content-type", http::HeaderValue::from_static("application/json"));
                     Ok::<_, std::convert::Infallible>(response)
                 });
-                let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                let _ = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), answer)
+                    .await;
             }
         });
     }
@@ -220,10 +232,11 @@ struct Bare {
 
 impl Bare {
     fn new(server: &Server) -> anyhow::Result<Self> {
-        let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(server.roots.clone())
-            .with_no_client_auth();
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()?
+                .with_root_certificates(server.roots.clone())
+                .with_no_client_auth();
         config.resumption = rustls::client::Resumption::disabled();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), address: server.address })
@@ -233,9 +246,12 @@ impl Bare {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let stream = self.connector.connect(ServerName::from(self.address.ip()), stream).await?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);
-        let request = http::Request::get("/").header("host", self.address.to_string()).body(Full::new(Bytes::new()))?;
+        let request = http::Request::get("/")
+            .header("host", self.address.to_string())
+            .body(Full::new(Bytes::new()))?;
         let response = sender.send_request(request).await?;
         ensure!(response.status() == 200, "the server answered {}", response.status());
         let body = response.into_body().collect().await?.to_bytes();

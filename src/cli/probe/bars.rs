@@ -20,7 +20,8 @@ pub(super) fn draw(term: &Term, seen: &Observation) -> String {
     ];
     let width = term.width - MARGIN - 4;
     let end = axis_end(u64::from(phases.total));
-    let broken = rows.iter().rposition(|(_, value)| value.is_some()).filter(|_| gave_up(seen.class));
+    let broken =
+        rows.iter().rposition(|(_, value)| value.is_some()).filter(|_| gave_up(seen.class));
     let mut out = String::new();
     let mut before = 0u64;
     for (index, (label, value)) in rows.iter().enumerate() {
@@ -39,7 +40,10 @@ pub(super) fn draw(term: &Term, seen: &Observation) -> String {
         out.push('\n');
     }
     let blank = " ".repeat(MARGIN);
-    out.push_str(&format!("{blank}{}\n", term.paint(Ink::Dim, &format!("├{}┤", "─".repeat(width - 2)))));
+    out.push_str(&format!(
+        "{blank}{}\n",
+        term.paint(Ink::Dim, &format!("├{}┤", "─".repeat(width - 2)))
+    ));
     out.push_str(&format!("{blank}{}\n", term.paint(Ink::Dim, &scale(end, width))));
     out
 }
@@ -67,7 +71,8 @@ fn gave_up(class: Option<Class>) -> bool {
 fn bar(term: &Term, from: u64, to: u64, end: u64, width: usize, hatched: bool) -> String {
     // Rounded to the nearest part of which `width * parts` make the whole axis.
     let at = |instant: u64, parts: u128| {
-        let doubled = u128::from(instant.min(end)) * width as u128 * parts * 2 / u128::from(end.max(1));
+        let doubled =
+            u128::from(instant.min(end)) * width as u128 * parts * 2 / u128::from(end.max(1));
         doubled.div_ceil(2) as usize
     };
     let offset = at(from, 1).min(width - 1);
@@ -138,9 +143,15 @@ pub(super) fn span(us: u64) -> String {
         },
         _ if us >= 1_000_000 && us.is_multiple_of(500_000) => {
             let tenths = us / 100_000;
-            if tenths.is_multiple_of(10) { format!("{} s", thousands(tenths / 10)) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+            if tenths.is_multiple_of(10) {
+                format!("{} s", thousands(tenths / 10))
+            } else {
+                format!("{}.{} s", tenths / 10, tenths % 10)
+            }
         }
-        1_000..10_000 if !us.is_multiple_of(1_000) && us % 1_000 == 500 => format!("{}.5 ms", us / 1_000),
+        1_000..10_000 if !us.is_multiple_of(1_000) && us % 1_000 == 500 => {
+            format!("{}.5 ms", us / 1_000)
+        }
         _ => format!("{} ms", thousands((us + 500) / 1_000)),
     }
 }
@@ -157,17 +168,35 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        for (total, end) in [(0, 1_000), (118_000, 150_000), (150_000, 150_000), (151_000, 200_000), (10_000_000, 10_000_000), (10_000_001, 15_000_000)] {
+        for (total, end) in [
+            (0, 1_000),
+            (118_000, 150_000),
+            (150_000, 150_000),
+            (151_000, 200_000),
+            (10_000_000, 10_000_000),
+            (10_000_001, 15_000_000),
+        ] {
             assert_eq!(axis_end(total), end);
         }
-        assert_eq!(scale(150_000, 91).split_whitespace().collect::<Vec<_>>(), ["0", "50", "ms", "100", "ms", "150", "ms"]);
+        assert_eq!(
+            scale(150_000, 91).split_whitespace().collect::<Vec<_>>(),
+            ["0", "50", "ms", "100", "ms", "150", "ms"]
+        );
     }
 
     #[test]
     fn spans_have_units_and_thousands() {
-        for (us, text) in
-            [(0, "0 ms"), (20, "0.1 ms"), (430, "0.4 ms"), (980, "1 ms"), (1_499, "1 ms"), (118_400, "118 ms"), (9_938_000, "9,938 ms"), (10_000_000, "10 s"), (1_500_000, "1.5 s")]
-        {
+        for (us, text) in [
+            (0, "0 ms"),
+            (20, "0.1 ms"),
+            (430, "0.4 ms"),
+            (980, "1 ms"),
+            (1_499, "1 ms"),
+            (118_400, "118 ms"),
+            (9_938_000, "9,938 ms"),
+            (10_000_000, "10 s"),
+            (1_500_000, "1.5 s"),
+        ] {
             assert_eq!(span(us), text);
         }
     }

@@ -50,7 +50,8 @@ pub(super) fn draw(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> Str
             out.push_str(&advice(term, class));
         }
     }
-    let mut text: String = term.text(&out).lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
+    let mut text: String =
+        term.text(&out).lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
     // A part that had nothing to say leaves no gap.
     while text.contains("\n\n\n") {
         text = text.replace("\n\n\n", "\n\n");
@@ -69,7 +70,10 @@ fn headline(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> String {
         (Outcome::Pass, Some(slow)) => (
             Mark::Slow,
             "Slow",
-            format!("{status} in {total}{from}, slower than {}\u{a0}ms", thousands(u64::from(slow))),
+            format!(
+                "{status} in {total}{from}, slower than {}\u{a0}ms",
+                thousands(u64::from(slow))
+            ),
         ),
         (Outcome::Fail, _) => (Mark::Down, "Fail", failure(seen, &status, &total)),
         (Outcome::Error, _) => (Mark::Unknown, "Error", flags_apart(&safe(&seen.message))),
@@ -84,8 +88,10 @@ fn headline(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> String {
 fn failure(seen: &Observation, status: &str, total: &str) -> String {
     match seen.class {
         Some(Class::Status | Class::Assertion) => {
-            let failed = seen.assertions.iter().filter(|judged| judged.holds == Some(false)).count();
-            let verb = if failed == 1 { "condition does not hold" } else { "conditions do not hold" };
+            let failed =
+                seen.assertions.iter().filter(|judged| judged.holds == Some(false)).count();
+            let verb =
+                if failed == 1 { "condition does not hold" } else { "conditions do not hold" };
             let of = seen.assertions.len();
             let verb = if failed == 1 && of > 1 { "conditions does not hold" } else { verb };
             format!("{status} in {total}, but {failed} of {of} {verb}.")
@@ -100,9 +106,9 @@ fn failure(seen: &Observation, status: &str, total: &str) -> String {
 
 /// The flag to add stands a little apart and is never broken.
 fn flags_apart(message: &str) -> String {
-    ["--allow-net", "--allow-port"]
-        .iter()
-        .fold(message.to_owned(), |text, flag| text.replace(&format!(" {flag} "), &format!("\u{a0} {flag}\u{a0}")))
+    ["--allow-net", "--allow-port"].iter().fold(message.to_owned(), |text, flag| {
+        text.replace(&format!(" {flag} "), &format!("\u{a0} {flag}\u{a0}"))
+    })
 }
 
 fn hops(term: &Term, seen: &Observation) -> String {
@@ -115,7 +121,12 @@ fn hops(term: &Term, seen: &Observation) -> String {
         let time = span(u64::from(hop.duration_us));
         let room = term.width.saturating_sub(columns(&head) + columns(&time) + 14);
         let way = format!("{} → {}", safe(&hop.url), safe(&hop.location));
-        out.push_str(&format!("  {}  {} {}  {time}\n", term.paint(Ink::Dim, &head), hop.status, cut_middle(&way, room)));
+        out.push_str(&format!(
+            "  {}  {} {}  {time}\n",
+            term.paint(Ink::Dim, &head),
+            hop.status,
+            cut_middle(&way, room)
+        ));
     }
     out.push('\n');
     out
@@ -131,9 +142,14 @@ fn facts_and_conditions(term: &Term, seen: &Observation) -> String {
             .map(|row| {
                 let left = left.get(row).map_or("", String::as_str);
                 // A condition's line brings its own margin of two columns.
-                let right = right.get(row).map_or("", |line| line.strip_prefix("  ").unwrap_or(line));
+                let right =
+                    right.get(row).map_or("", |line| line.strip_prefix("  ").unwrap_or(line));
                 let gap = SECOND_COLUMN.saturating_sub(visible(left));
-                if right.is_empty() { left.to_owned() } else { format!("{left}{}{right}", " ".repeat(gap)) }
+                if right.is_empty() {
+                    left.to_owned()
+                } else {
+                    format!("{left}{}{right}", " ".repeat(gap))
+                }
             })
             .collect();
         return lines.join("\n") + "\n";
@@ -164,8 +180,11 @@ fn visible(line: &str) -> usize {
 fn facts(term: &Term, seen: &Observation, width: usize, label_width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut fact = |name: &str, text: String| {
-        for (index, line) in wrap(&text, width.saturating_sub(label_width + 2)).into_iter().enumerate() {
-            let head = if index == 0 { label(term, name, label_width) } else { pad("", label_width) };
+        for (index, line) in
+            wrap(&text, width.saturating_sub(label_width + 2)).into_iter().enumerate()
+        {
+            let head =
+                if index == 0 { label(term, name, label_width) } else { pad("", label_width) };
             lines.push(format!("  {head}{line}"));
         }
     };
@@ -173,8 +192,12 @@ fn facts(term: &Term, seen: &Observation, width: usize, label_width: usize) -> V
         fact("address", address_text(address, seen));
     }
     if let Some(version) = &seen.http_version {
-        let tls = seen.certificate.as_ref().and_then(|certificate| certificate.tls_version.as_deref());
-        fact("protocol", format!("HTTP/{version}{}", tls.map_or_else(String::new, |tls| format!(", {tls}"))));
+        let tls =
+            seen.certificate.as_ref().and_then(|certificate| certificate.tls_version.as_deref());
+        fact(
+            "protocol",
+            format!("HTTP/{version}{}", tls.map_or_else(String::new, |tls| format!(", {tls}"))),
+        );
     }
     if let Some(size) = seen.size {
         fact("answer", answer_text(seen, size));
@@ -182,7 +205,11 @@ fn facts(term: &Term, seen: &Observation, width: usize, label_width: usize) -> V
     if let Some(certificate) = &seen.certificate {
         let fails = seen.outcome != Outcome::Pass;
         let about_it = matches!(seen.class, Some(class) if class.name().starts_with("tls_"));
-        for (index, line) in certificate_text(term, certificate, label_width == NARROW_LABEL, fails && !about_it).into_iter().enumerate() {
+        for (index, line) in
+            certificate_text(term, certificate, label_width == NARROW_LABEL, fails && !about_it)
+                .into_iter()
+                .enumerate()
+        {
             fact(if index == 0 { "certificate" } else { "" }, line);
         }
     }
@@ -191,23 +218,32 @@ fn facts(term: &Term, seen: &Observation, width: usize, label_width: usize) -> V
 
 fn address_text(address: &str, seen: &Observation) -> String {
     let family = if address.contains(':') { "IPv6" } else { "IPv4" };
-    let resolved = seen.evidence.as_ref().map(|evidence| evidence.resolved.as_slice()).unwrap_or_default();
-    let others: Vec<&str> = resolved.iter().map(String::as_str).filter(|ip| *ip != address).collect();
+    let resolved =
+        seen.evidence.as_ref().map(|evidence| evidence.resolved.as_slice()).unwrap_or_default();
+    let others: Vec<&str> =
+        resolved.iter().map(String::as_str).filter(|ip| *ip != address).collect();
     match (seen.phases_us.resolve, others.len()) {
         (None, _) => format!("{address} ({family}), as it was given"),
         (Some(_), _) if resolved.is_empty() => format!("{address} ({family})"),
         (Some(_), 0) => format!("{address} ({family}), the only one"),
-        (Some(_), count @ 1..=3) => format!("{address} ({family}), of {}: also {}, not used", count + 1, others.join(", ")),
+        (Some(_), count @ 1..=3) => {
+            format!("{address} ({family}), of {}: also {}, not used", count + 1, others.join(", "))
+        }
         (Some(_), count) => {
             let shown = others.iter().take(2).copied().collect::<Vec<_>>().join(", ");
-            format!("{address} ({family}), of {}: also {shown} and {} more, not used", count + 1, count - 2)
+            format!(
+                "{address} ({family}), of {}: also {shown} and {} more, not used",
+                count + 1,
+                count - 2
+            )
         }
     }
 }
 
 fn answer_text(seen: &Observation, size: u64) -> String {
     let headers = seen.evidence.as_ref().map(|evidence| &evidence.headers);
-    let content_type = headers.and_then(|headers| headers.get("content-type")).and_then(|values| values.first());
+    let content_type =
+        headers.and_then(|headers| headers.get("content-type")).and_then(|values| values.first());
     let bytes = format!("{} {}", thousands(size), if size == 1 { "byte" } else { "bytes" });
     match content_type {
         Some(content_type) => format!("{}, {bytes}", safe(content_type)),
@@ -215,7 +251,12 @@ fn answer_text(seen: &Observation, size: u64) -> String {
     }
 }
 
-fn certificate_text(term: &Term, certificate: &Certificate, in_full: bool, aside: bool) -> Vec<String> {
+fn certificate_text(
+    term: &Term,
+    certificate: &Certificate,
+    in_full: bool,
+    aside: bool,
+) -> Vec<String> {
     let days = match certificate.days_left {
         1 => "1\u{a0}day left".to_owned(),
         days @ 0.. => format!("{days}\u{a0}days left"),
@@ -234,12 +275,17 @@ fn certificate_text(term: &Term, certificate: &Certificate, in_full: bool, aside
     let ends = certificate.not_after.to_zoned(zone).strftime("%a %-d %b %Y %H:%M %Z").to_string();
     let mut lines = vec![format!("{subject}, {days}, ends {ends}")];
     if in_full {
-        let mut names = certificate.names.iter().take(4).map(|name| safe(name)).collect::<Vec<_>>().join(", ");
+        let mut names =
+            certificate.names.iter().take(4).map(|name| safe(name)).collect::<Vec<_>>().join(", ");
         if certificate.names.len() > 4 {
             names.push_str(&format!(" and {} more", certificate.names.len() - 4));
         }
         let names = if names.is_empty() { String::new() } else { format!(", for {names}") };
-        lines.push(format!("by {}, chain of {}{names}", safe(&common_name(&certificate.issuer)), certificate.chain_length));
+        lines.push(format!(
+            "by {}, chain of {}{names}",
+            safe(&common_name(&certificate.issuer)),
+            certificate.chain_length
+        ));
     }
     lines
 }
@@ -254,7 +300,11 @@ fn conditions(term: &Term, seen: &Observation, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if seen.outcome == Outcome::Pass {
         let hold = seen.assertions.iter().filter(|judged| judged.holds == Some(true)).count();
-        lines.push(format!("  {}{hold} of {} hold", label(term, "conditions", 12), seen.assertions.len()));
+        lines.push(format!(
+            "  {}{hold} of {} hold",
+            label(term, "conditions", 12),
+            seen.assertions.len()
+        ));
     }
     lines.extend(table(term, &seen.assertions, width));
     lines
@@ -263,9 +313,15 @@ fn conditions(term: &Term, seen: &Observation, width: usize) -> Vec<String> {
 /// Mark, subject, operator, value, what was there.
 fn table(term: &Term, judged: &[Judged], width: usize) -> Vec<String> {
     let narrow = width < 60;
-    let rows: Vec<(&Judged, String, String, String)> =
-        judged.iter().map(|judged| (judged, safe(&subject(judged)), safe(&wanted(judged)), safe(&actual(judged)))).collect();
-    let widest = |of: fn(&(&Judged, String, String, String)) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let rows: Vec<(&Judged, String, String, String)> = judged
+        .iter()
+        .map(|judged| {
+            (judged, safe(&subject(judged)), safe(&wanted(judged)), safe(&actual(judged)))
+        })
+        .collect();
+    let widest = |of: fn(&(&Judged, String, String, String)) -> usize| {
+        rows.iter().map(of).max().unwrap_or(0)
+    };
     let first = (widest(|row| columns(&row.1)) + 2).clamp(12, 26);
     let op = (widest(|row| columns(&row.0.op)) + 2).max(4);
     let value = (widest(|row| columns(&row.2)) + 2).clamp(if narrow { 12 } else { 18 }, 30);
@@ -278,7 +334,8 @@ fn table(term: &Term, judged: &[Judged], width: usize) -> Vec<String> {
             };
             let room = width.saturating_sub(5 + first + op + value).max(8);
             let actual = cut_middle(actual, room);
-            let actual = if judged.holds == Some(false) { term.paint(Ink::Bold, &actual) } else { actual };
+            let actual =
+                if judged.holds == Some(false) { term.paint(Ink::Bold, &actual) } else { actual };
             format!(
                 "  {}  {}{}{}{actual}",
                 term.paint(mark.ink(), &mark.symbol(false).to_string()),
@@ -301,7 +358,9 @@ fn wanted(judged: &Judged) -> String {
     };
     let text = match &judged.value {
         Value::Null if matches!(judged.op.as_str(), "exists" | "absent") => String::new(),
-        Value::Array(items) if matches!(judged.op.as_str(), "in" | "not_in") => items.iter().map(one).collect::<Vec<_>>().join(" "),
+        Value::Array(items) if matches!(judged.op.as_str(), "in" | "not_in") => {
+            items.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
         other => one(other),
     };
     if judged.on == "latency_ms" { format!("{text} ms") } else { text }
@@ -309,7 +368,11 @@ fn wanted(judged: &Judged) -> String {
 
 /// Milliseconds are rounded as long as that hides nothing.
 fn actual(judged: &Judged) -> String {
-    match (judged.on.as_str(), judged.holds, judged.actual.strip_suffix(" ms").and_then(|text| text.parse::<f64>().ok())) {
+    match (
+        judged.on.as_str(),
+        judged.holds,
+        judged.actual.strip_suffix(" ms").and_then(|text| text.parse::<f64>().ok()),
+    ) {
         ("latency_ms", Some(true), Some(ms)) => span((ms * 1_000.0) as u64),
         _ => judged.actual.clone(),
     }
@@ -321,7 +384,10 @@ fn unseen(term: &Term, seen: &Observation) -> String {
     let text = if looked_at == 0 {
         "none could be looked at: there was no answer".to_owned()
     } else {
-        format!("{looked_at} of {} could be looked at: the answer did not come whole", seen.assertions.len())
+        format!(
+            "{looked_at} of {} could be looked at: the answer did not come whole",
+            seen.assertions.len()
+        )
     };
     let mut out = format!("  {}{text}\n", label(term, "conditions", 12));
     for line in table(term, &seen.assertions, term.width) {
@@ -341,12 +407,22 @@ fn advice(term: &Term, class: Option<Class>) -> String {
     } else {
         String::new()
     };
-    format!("\n  {}  {}\n{place}", term.paint(Ink::Dim, "Look first at"), text.get(first.len()..).unwrap_or_default())
+    format!(
+        "\n  {}  {}\n{place}",
+        term.paint(Ink::Dim, "Look first at"),
+        text.get(first.len()..).unwrap_or_default()
+    )
 }
 
 fn body(term: &Term, seen: &Observation) -> String {
-    let Some(body) = seen.evidence.as_ref().and_then(|evidence| evidence.body.as_deref()) else { return String::new() };
-    let mut out = format!("\n  {}  {}\n", term.paint(Ink::Dim, "body"), answer_text(seen, seen.size.unwrap_or_default()));
+    let Some(body) = seen.evidence.as_ref().and_then(|evidence| evidence.body.as_deref()) else {
+        return String::new();
+    };
+    let mut out = format!(
+        "\n  {}  {}\n",
+        term.paint(Ink::Dim, "body"),
+        answer_text(seen, seen.size.unwrap_or_default())
+    );
     for line in body.lines().filter(|line| !line.trim().is_empty()).take(BODY_LINES) {
         let line: String = safe(line).chars().take(term.width - 8).collect();
         out.push_str(&format!("        {line}\n"));

@@ -88,7 +88,9 @@ pub(super) fn v4(ip: Ipv4Addr) -> Option<Special> {
     }
     let bits = u32::from(ip);
     V4.iter()
-        .find(|(first, length, _)| (bits ^ u32::from(Ipv4Addr::from(*first))).leading_zeros() >= *length)
+        .find(|(first, length, _)| {
+            (bits ^ u32::from(Ipv4Addr::from(*first))).leading_zeros() >= *length
+        })
         .map(|(_, _, what)| block(what))
 }
 
@@ -99,7 +101,9 @@ pub(super) fn v6(ip: Ipv6Addr) -> Option<Special> {
     let bits = u128::from(ip);
     let listed = V6
         .iter()
-        .find(|(first, length, _)| (bits ^ u128::from(Ipv6Addr::from(*first))).leading_zeros() >= *length)
+        .find(|(first, length, _)| {
+            (bits ^ u128::from(Ipv6Addr::from(*first))).leading_zeros() >= *length
+        })
         .map(|(_, _, what)| block(what));
     // Only 2000::/3 has been given out; everything else is reserved.
     listed.or_else(|| (bits >> 125 != 1).then(|| block("a reserved address")))

@@ -93,9 +93,13 @@ impl AllowList {
             let inner = embedded(v6);
             // A mapped address is the IPv4 address: the kernel speaks IPv4 to it.
             if let Some(v4) = v6.to_ipv4_mapped() {
-                return match self.opens(IpAddr::V4(v4)) || self.opens(ip) && blocks::v4(v4).is_none() {
+                return match self.opens(IpAddr::V4(v4))
+                    || self.opens(ip) && blocks::v4(v4).is_none()
+                {
                     true => Ok(()),
-                    false => Err(blocked(ip, IpAddr::V4(v4), blocks::v4(v4).unwrap_or(blocks::MAPPED))),
+                    false => {
+                        Err(blocked(ip, IpAddr::V4(v4), blocks::v4(v4).unwrap_or(blocks::MAPPED)))
+                    }
                 };
             }
             // A carrier must be open itself, and so must what it carries.
@@ -119,7 +123,9 @@ impl AllowList {
     /// Whether the operator named this address; metadata addresses by themselves only.
     fn opens(&self, ip: IpAddr) -> bool {
         let alone = special(ip).is_some_and(|special| special.metadata);
-        self.nets.iter().any(|net| net.contains(&ip) && (!alone || net.prefix_len() == net.max_prefix_len()))
+        self.nets
+            .iter()
+            .any(|net| net.contains(&ip) && (!alone || net.prefix_len() == net.max_prefix_len()))
     }
 }
 
@@ -134,7 +140,12 @@ impl FromStr for AllowNet {
         let net = match text.parse::<IpAddr>() {
             Ok(ip) => IpNet::from(ip),
             Err(_) => text.parse::<IpNet>().map_err(|_| {
-                Invalid::new("allow-net", format!("{text} is not an address range; write it like 10.9.0.0/16 or 2001:db8::/32"))
+                Invalid::new(
+                    "allow-net",
+                    format!(
+                        "{text} is not an address range; write it like 10.9.0.0/16 or 2001:db8::/32"
+                    ),
+                )
             })?,
         };
         Ok(Self(net.trunc()))
@@ -157,10 +168,16 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Blocked::Address { ip, what, flag } => {
-                write!(f, "{ip} is {what}, and this agent may not probe those. Nothing was sent. If it is yours: {flag}")
+                write!(
+                    f,
+                    "{ip} is {what}, and this agent may not probe those. Nothing was sent. If it is yours: {flag}"
+                )
             }
             Blocked::Port { port } => {
-                write!(f, "Port {port} is not among those that this agent may probe. Nothing was sent. If it should be: --allow-port {port}")
+                write!(
+                    f,
+                    "Port {port} is not among those that this agent may probe. Nothing was sent. If it should be: --allow-port {port}"
+                )
             }
         }
     }
@@ -184,8 +201,12 @@ fn suggested(ip: IpAddr) -> IpNet {
         IpAddr::V6(_) => 128,
     };
     match ip {
-        IpAddr::V4(v4) => Ipv4Net::new(v4, length).map_or_else(|_| IpNet::from(ip), |net| IpNet::V4(net.trunc())),
-        IpAddr::V6(v6) => Ipv6Net::new(v6, length).map_or_else(|_| IpNet::from(ip), |net| IpNet::V6(net.trunc())),
+        IpAddr::V4(v4) => {
+            Ipv4Net::new(v4, length).map_or_else(|_| IpNet::from(ip), |net| IpNet::V4(net.trunc()))
+        }
+        IpAddr::V6(v6) => {
+            Ipv6Net::new(v6, length).map_or_else(|_| IpNet::from(ip), |net| IpNet::V6(net.trunc()))
+        }
     }
 }
 

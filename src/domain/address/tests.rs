@@ -38,7 +38,11 @@ const BLOCKS: &[(&str, &str, &[&str])] = &[
     ("2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff", &[]),
     ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", &["2001:db7:ffff::", "2001:db9::"]),
     ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &["2001:ffff::", "2003::"]),
-    ("2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", &["2620:4f:7fff::", "2620:4f:8001::"]),
+    (
+        "2620:4f:8000::",
+        "2620:4f:8000:ffff:ffff:ffff:ffff:ffff",
+        &["2620:4f:7fff::", "2620:4f:8001::"],
+    ),
     ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", &["3ffe:ffff::", "3fff:1000::"]),
     ("5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
     ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
@@ -58,7 +62,9 @@ fn every_special_purpose_block_is_refused_from_end_to_end() {
             assert_eq!(none.check_ip(ip(public)), Ok(()), "{public} must be open");
         }
     }
-    for public in ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:80b::200e"] {
+    for public in
+        ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:80b::200e"]
+    {
         assert_eq!(none.check_ip(ip(public)), Ok(()));
     }
 }
@@ -79,7 +85,11 @@ fn a_disguise_shows_what_is_under_it() {
         let Err(Blocked::Address { what, flag, .. }) = none.check_ip(ip(disguised)) else {
             panic!("{disguised} must be refused")
         };
-        assert_eq!((what, flag.as_str()), ("a loopback address", "--allow-net 127.0.0.0/8"), "{disguised}");
+        assert_eq!(
+            (what, flag.as_str()),
+            ("a loopback address", "--allow-net 127.0.0.0/8"),
+            "{disguised}"
+        );
     }
     // Opening the carrier does not open what it carries.
     let nat64 = list(&["64:ff9b::/96"]);
@@ -92,7 +102,9 @@ fn a_disguise_shows_what_is_under_it() {
 
 #[test]
 fn other_spellings_of_an_address_are_that_address() {
-    for text in ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "127.0.0.1."] {
+    for text in
+        ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "127.0.0.1."]
+    {
         assert_eq!(Host::parse(text), Ok(Host::Ip(ip("127.0.0.1"))), "{text}");
     }
     assert_eq!(Host::parse("[::1]"), Ok(Host::Ip(ip("::1"))));
@@ -102,8 +114,20 @@ fn other_spellings_of_an_address_are_that_address() {
 #[test]
 fn names_are_converted_and_nonsense_is_refused() {
     assert_eq!(Host::parse("Bücher.Example."), Ok(Host::Name("xn--bcher-kva.example".into())));
-    assert_eq!(Host::parse("mailo._domainkey.mg.example.com"), Ok(Host::Name("mailo._domainkey.mg.example.com".into())));
-    for text in ["", ".", "a..b", "%65xample.com", "a b", "exa<mple", &"x".repeat(64), &"abcdefg.".repeat(40)] {
+    assert_eq!(
+        Host::parse("mailo._domainkey.mg.example.com"),
+        Ok(Host::Name("mailo._domainkey.mg.example.com".into()))
+    );
+    for text in [
+        "",
+        ".",
+        "a..b",
+        "%65xample.com",
+        "a b",
+        "exa<mple",
+        &"x".repeat(64),
+        &"abcdefg.".repeat(40),
+    ] {
         assert!(Host::parse(text).is_err(), "{text:?} must be refused");
     }
 }
@@ -114,7 +138,11 @@ fn metadata_addresses_open_alone_only() {
         assert!(list(&["0.0.0.0/0", "::/0"]).check_ip(ip(address)).is_err(), "{address}");
         assert_eq!(list(&[address]).check_ip(ip(address)), Ok(()), "{address}");
     }
-    assert!(list(&["169.254.169.252/31", "169.254.169.254/31"]).check_ip(ip("169.254.169.254")).is_err());
+    assert!(
+        list(&["169.254.169.252/31", "169.254.169.254/31"])
+            .check_ip(ip("169.254.169.254"))
+            .is_err()
+    );
     assert_eq!(list(&["169.254.169.254/32"]).check_ip(ip("169.254.169.254")), Ok(()));
     let refusal = AllowList::default().check_ip(ip("169.254.169.254")).unwrap_err().to_string();
     assert!(refusal.ends_with("--allow-net 169.254.169.254/32"), "{refusal}");
@@ -132,7 +160,9 @@ fn the_sentence_names_the_flag_to_add_and_the_flag_works() {
             // A disguise may need two flags, the inner one first.
             while let Err(Blocked::Address { flag, .. }) = list(&open).check_ip(address) {
                 assert!(open.len() < 2, "{address}: {flag} was not enough");
-                open.push(Box::leak(flag.trim_start_matches("--allow-net ").to_owned().into_boxed_str()));
+                open.push(Box::leak(
+                    flag.trim_start_matches("--allow-net ").to_owned().into_boxed_str(),
+                ));
             }
         }
     }
@@ -142,7 +172,12 @@ fn the_sentence_names_the_flag_to_add_and_the_flag_works() {
 fn ports_can_be_limited() {
     let list = AllowList::new(Vec::<AllowNet>::new(), vec![80, 443]);
     assert_eq!(list.check("1.1.1.1:443".parse().unwrap()), Ok(()));
-    assert!(list.check("1.1.1.1:22".parse().unwrap()).unwrap_err().to_string().contains("--allow-port 22"));
+    assert!(
+        list.check("1.1.1.1:22".parse().unwrap())
+            .unwrap_err()
+            .to_string()
+            .contains("--allow-port 22")
+    );
     assert!(list.check("10.0.0.1:443".parse().unwrap()).is_err());
 }
 

@@ -73,16 +73,29 @@ impl Assertion {
             (Found::Items(items), Op::Absent) => (false, show(items)),
             (Found::Items(items), _) => self.judge_items(items, seen),
         };
-        Judged { on: self.on.label(), op: self.op.name().into(), value: self.value.clone(), holds: Some(holds), actual }
+        Judged {
+            on: self.on.label(),
+            op: self.op.name().into(),
+            value: self.value.clone(),
+            holds: Some(holds),
+            actual,
+        }
     }
 
     /// The condition when there was no answer to look at.
     pub fn unjudged(&self, why: &str) -> Judged {
-        Judged { on: self.on.label(), op: self.op.name().into(), value: self.value.clone(), holds: None, actual: why.into() }
+        Judged {
+            on: self.on.label(),
+            op: self.op.name().into(),
+            value: self.value.clone(),
+            holds: None,
+            actual: why.into(),
+        }
     }
 
     fn judge_items(&self, items: &[Item<'_>], seen: &Seen<'_>) -> (bool, String) {
-        let cut = seen.body.is_some_and(|body| body.cut) && matches!(self.on, Subject::Body | Subject::Size);
+        let cut = seen.body.is_some_and(|body| body.cut)
+            && matches!(self.on, Subject::Body | Subject::Size);
         let mut unknowable = None;
         let mut any = false;
         for item in items {
@@ -108,7 +121,10 @@ impl Assertion {
         match &self.literal {
             Literal::Statuses(ranges) => match item {
                 Item::Number(number, _) => {
-                    let within = |(from, to): &(u16, u16)| *number >= Decimal::from(u64::from(*from)) && *number <= Decimal::from(u64::from(*to));
+                    let within = |(from, to): &(u16, u16)| {
+                        *number >= Decimal::from(u64::from(*from))
+                            && *number <= Decimal::from(u64::from(*to))
+                    };
                     yes(ranges.iter().any(within))
                 }
                 _ => Fit::No,
@@ -139,7 +155,9 @@ impl Assertion {
         };
         // A cut body is at least as large as what was kept: "more than" can be said, "less than" cannot.
         match (cut, holds, self.op) {
-            (true, true, Op::Lt | Op::Le) | (true, false, Op::Gt | Op::Ge) => Fit::Unknowable(CUT.into()),
+            (true, true, Op::Lt | Op::Le) | (true, false, Op::Gt | Op::Ge) => {
+                Fit::Unknowable(CUT.into())
+            }
             _ => yes(holds),
         }
     }
@@ -150,7 +168,9 @@ impl Assertion {
             Item::Json(Value::String(text)) => text.chars().count(),
             Item::Json(Value::Array(items)) => items.len(),
             Item::Json(Value::Object(map)) => map.len(),
-            Item::Json(other) => return Fit::Unknowable(format!("{} has no length", kind_of(other))),
+            Item::Json(other) => {
+                return Fit::Unknowable(format!("{} has no length", kind_of(other)));
+            }
             Item::Number(..) => return Fit::Unknowable("a number has no length".into()),
         } as u64;
         match self.op {
@@ -213,14 +233,28 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
     match on {
         Subject::Status => {
             let status = seen.status.unwrap_or_default();
-            number(seen.status.map(|status| Decimal::from(u64::from(status))), status.to_string(), "there is no status")
+            number(
+                seen.status.map(|status| Decimal::from(u64::from(status))),
+                status.to_string(),
+                "there is no status",
+            )
         }
         Subject::Header(name) => {
-            let values: Vec<Item<'_>> =
-                seen.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| Item::Text(value)).collect();
-            if values.is_empty() { Found::Missing("missing: there is no such header".into()) } else { Found::Items(values) }
+            let values: Vec<Item<'_>> = seen
+                .headers
+                .iter()
+                .filter(|(known, _)| known == name)
+                .map(|(_, value)| Item::Text(value))
+                .collect();
+            if values.is_empty() {
+                Found::Missing("missing: there is no such header".into())
+            } else {
+                Found::Items(values)
+            }
         }
-        Subject::Body => text(seen.body.filter(|body| body.size > 0).map(|body| body.text), "there is no body"),
+        Subject::Body => {
+            text(seen.body.filter(|body| body.size > 0).map(|body| body.text), "there is no body")
+        }
         Subject::Json(path) => match json {
             Err(why) => Found::Missing(why.clone()),
             Ok(document) => {
@@ -239,18 +273,35 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
         }
         Subject::Size => {
             let size = seen.body.map(|body| body.size);
-            let shown = format!("{}{} bytes", if seen.body.is_some_and(|body| body.cut) { "more than " } else { "" }, size.unwrap_or_default());
+            let shown = format!(
+                "{}{} bytes",
+                if seen.body.is_some_and(|body| body.cut) { "more than " } else { "" },
+                size.unwrap_or_default()
+            );
             number(size.map(Decimal::from), shown, "there was no answer")
         }
-        Subject::Redirects => number(seen.redirects.map(Decimal::from), seen.redirects.unwrap_or_default().to_string(), "there was no answer"),
+        Subject::Redirects => number(
+            seen.redirects.map(Decimal::from),
+            seen.redirects.unwrap_or_default().to_string(),
+            "there was no answer",
+        ),
         Subject::CertDaysLeft => {
             let days = seen.certificate.map(|certificate| i64::from(certificate.days_left));
-            number(days.map(Decimal::from), format!("{} days", days.unwrap_or_default()), no_certificate)
+            number(
+                days.map(Decimal::from),
+                format!("{} days", days.unwrap_or_default()),
+                no_certificate,
+            )
         }
         Subject::HttpVersion => text(seen.http_version, "there was no answer"),
         Subject::FinalUrl => text(seen.final_url, "there was no answer"),
-        Subject::CertIssuer => text(seen.certificate.map(|certificate| certificate.issuer.as_str()), no_certificate),
-        Subject::CertFingerprint => text(seen.certificate.map(|certificate| certificate.fingerprint.as_str()), no_certificate),
+        Subject::CertIssuer => {
+            text(seen.certificate.map(|certificate| certificate.issuer.as_str()), no_certificate)
+        }
+        Subject::CertFingerprint => text(
+            seen.certificate.map(|certificate| certificate.fingerprint.as_str()),
+            no_certificate,
+        ),
     }
 }
 
@@ -260,17 +311,27 @@ fn equals_one(item: &Item<'_>, values: &[Value], cut: bool) -> Fit {
     let actual: Cow<'_, Value> = match item {
         Item::Text(text) => {
             let equal = values.iter().any(|value| value.as_str() == Some(text));
-            let prefix_of_one = values.iter().any(|value| value.as_str().is_some_and(|value| value.starts_with(text)));
-            return if cut && prefix_of_one { Fit::Unknowable(CUT.into()) } else { yes(equal && !cut) };
+            let prefix_of_one = values
+                .iter()
+                .any(|value| value.as_str().is_some_and(|value| value.starts_with(text)));
+            return if cut && prefix_of_one {
+                Fit::Unknowable(CUT.into())
+            } else {
+                yes(equal && !cut)
+            };
         }
         Item::Number(number, _) => {
-            let equal = values.iter().any(|value| as_decimal(value).is_some_and(|value| value == *number));
-            let reached = values.iter().any(|value| as_decimal(value).is_some_and(|value| value >= *number));
+            let equal =
+                values.iter().any(|value| as_decimal(value).is_some_and(|value| value == *number));
+            let reached =
+                values.iter().any(|value| as_decimal(value).is_some_and(|value| value >= *number));
             return if cut && reached { Fit::Unknowable(CUT.into()) } else { yes(equal && !cut) };
         }
         Item::Json(value) => Cow::Borrowed(*value),
     };
-    let comparable = values.iter().any(|value| std::mem::discriminant(value) == std::mem::discriminant(actual.as_ref()));
+    let comparable = values
+        .iter()
+        .any(|value| std::mem::discriminant(value) == std::mem::discriminant(actual.as_ref()));
     if !comparable {
         let wanted = values.first().map_or("this", kind_of);
         return Fit::Unknowable(format!("{} is not {wanted}", kind_of(&actual)));
@@ -283,8 +344,12 @@ fn contains(item: &Item<'_>, part: &Value, cut: bool) -> Fit {
         (Item::Text(text), Value::String(part)) => found_or_cut(text.contains(part.as_str()), cut),
         (Item::Json(Value::String(text)), Value::String(part)) => yes(text.contains(part.as_str())),
         (Item::Json(Value::Array(items)), part) => yes(items.iter().any(|item| same(item, part))),
-        (Item::Json(other), _) => Fit::Unknowable(format!("{} does not contain {}", kind_of(other), kind_of(part))),
-        (Item::Number(..) | Item::Text(_), part) => Fit::Unknowable(format!("it does not contain {}", kind_of(part))),
+        (Item::Json(other), _) => {
+            Fit::Unknowable(format!("{} does not contain {}", kind_of(other), kind_of(part)))
+        }
+        (Item::Number(..) | Item::Text(_), part) => {
+            Fit::Unknowable(format!("it does not contain {}", kind_of(part)))
+        }
     }
 }
 
@@ -292,9 +357,12 @@ fn contains(item: &Item<'_>, part: &Value, cut: bool) -> Fit {
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), Value::Number(_)) => as_decimal(a) == as_decimal(b),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+            a.len() == b.len()
+                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
         }
         _ => a == b,
     }
@@ -336,7 +404,9 @@ fn show(items: &[Item<'_>]) -> String {
         }
         match item {
             // Far more than is shown in the end, so that a secret on the edge is still whole here.
-            Item::Text(text) => out.push_str(text.get(..text.floor_char_boundary(SHOWN * 40)).unwrap_or_default()),
+            Item::Text(text) => {
+                out.push_str(text.get(..text.floor_char_boundary(SHOWN * 40)).unwrap_or_default())
+            }
             Item::Number(_, shown) => out.push_str(shown),
             Item::Json(value) => out.push_str(&value.to_string()),
         }

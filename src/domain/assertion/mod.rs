@@ -89,7 +89,10 @@ impl Assertion {
         let mut fields = Fields::of(value, "")?;
         let name = fields.required_string("on")?;
         if !offered.contains(&name.as_str()) {
-            return Err(Invalid::new("on", format!("{name} cannot be looked at here; known are {}", offered.join(", "))));
+            return Err(Invalid::new(
+                "on",
+                format!("{name} cannot be looked at here; known are {}", offered.join(", ")),
+            ));
         }
         let on = Subject::parse(&name, &mut fields)?;
         let op_name = fields.required_string("op")?;
@@ -103,12 +106,17 @@ impl Assertion {
     /// Reads a list, naming the element that is wrong: `[1].value`.
     pub fn parse_list(values: Vec<Value>, offered: &[&str]) -> Result<Vec<Self>, Invalid> {
         if values.len() > MAX_ASSERTIONS {
-            return Err(Invalid::new("", format!("holds {} conditions; {MAX_ASSERTIONS} are allowed", values.len())));
+            return Err(Invalid::new(
+                "",
+                format!("holds {} conditions; {MAX_ASSERTIONS} are allowed", values.len()),
+            ));
         }
         values
             .into_iter()
             .enumerate()
-            .map(|(index, value)| Self::parse(value, offered).map_err(|refusal| refusal.under(&format!("[{index}]"))))
+            .map(|(index, value)| {
+                Self::parse(value, offered).map_err(|refusal| refusal.under(&format!("[{index}]")))
+            })
             .collect()
     }
 
@@ -124,7 +132,12 @@ impl Assertion {
 
     /// At least so many days must be left to the certificate.
     pub fn days_left_at_least(days: i64) -> Self {
-        Self { on: Subject::CertDaysLeft, op: Op::Ge, value: Value::from(days), literal: Literal::Number(Decimal::from(days)) }
+        Self {
+            on: Subject::CertDaysLeft,
+            op: Op::Ge,
+            value: Value::from(days),
+            literal: Literal::Number(Decimal::from(days)),
+        }
     }
 
     pub fn subject(&self) -> &Subject {
@@ -213,7 +226,9 @@ impl Subject {
     fn nature(&self) -> Nature {
         match self {
             Subject::Status => Nature::Status,
-            Subject::LatencyMs | Subject::Size | Subject::Redirects | Subject::CertDaysLeft => Nature::Number,
+            Subject::LatencyMs | Subject::Size | Subject::Redirects | Subject::CertDaysLeft => {
+                Nature::Number
+            }
             Subject::Header(_)
             | Subject::Body
             | Subject::HttpVersion

@@ -21,11 +21,16 @@ impl Path {
         if text.len() > 500 {
             return Err(refused("is longer than 500 characters".into()));
         }
-        let query = JsonPath::parse(text)
-            .map_err(|error| refused(format!("{text} is not a JSONPath (RFC 9535), such as $.data[0].status: {error}")))?;
+        let query = JsonPath::parse(text).map_err(|error| {
+            refused(format!(
+                "{text} is not a JSONPath (RFC 9535), such as $.data[0].status: {error}"
+            ))
+        })?;
         let bare = without_literals(text);
         if bare.matches("..").count() > 1 {
-            return Err(refused("holds `..` more than once, which could cost too much on a large answer".into()));
+            return Err(refused(
+                "holds `..` more than once, which could cost too much on a large answer".into(),
+            ));
         }
         if bare.matches('$').count() > 1 {
             return Err(refused("asks for the whole document inside a filter, which could cost too much on a large answer".into()));
@@ -39,7 +44,9 @@ impl Path {
                 let rest = bare.get(at + function.len()..).unwrap_or_default();
                 let pattern = rest.split_once(',').map_or("", |(_, pattern)| pattern.trim_start());
                 if !pattern.starts_with(['"', '\'']) {
-                    return Err(refused("takes a pattern from the answer; write the pattern as text".into()));
+                    return Err(refused(
+                        "takes a pattern from the answer; write the pattern as text".into(),
+                    ));
                 }
             }
         }
@@ -86,14 +93,31 @@ mod tests {
 
     #[test]
     fn ordinary_paths_are_taken() {
-        for text in ["$", "$.a.b", "$['a b'][0]", "$..id", "$.items[?@.name == 'x..$,'].ok", "$[?match(@.a, 'x.*')]", "$.a[-1]"] {
+        for text in [
+            "$",
+            "$.a.b",
+            "$['a b'][0]",
+            "$..id",
+            "$.items[?@.name == 'x..$,'].ok",
+            "$[?match(@.a, 'x.*')]",
+            "$.a[-1]",
+        ] {
             Path::parse(text).unwrap();
         }
     }
 
     #[test]
     fn other_languages_and_costly_queries_are_refused() {
-        for text in ["", "a.b", "$.", "$..a..b", "$[?count($.a)>1]", "$[?match(@.a, @.b)]", "$[0,1,2,3,4,5,6,7,8,9,10,11]", "$[?search(@.a,@.b)]"] {
+        for text in [
+            "",
+            "a.b",
+            "$.",
+            "$..a..b",
+            "$[?count($.a)>1]",
+            "$[?match(@.a, @.b)]",
+            "$[0,1,2,3,4,5,6,7,8,9,10,11]",
+            "$[?search(@.a,@.b)]",
+        ] {
             assert_eq!(Path::parse(text).unwrap_err().field, "path", "{text}");
         }
     }

@@ -16,11 +16,16 @@ fn look(assertion: Value, seen: &Seen<'_>) -> Judged {
 }
 
 fn body(text: &str) -> Seen<'_> {
-    Seen { status: Some(200), body: Some(Body { text, size: text.len() as u64, cut: false }), ..Seen::default() }
+    Seen {
+        status: Some(200),
+        body: Some(Body { text, size: text.len() as u64, cut: false }),
+        ..Seen::default()
+    }
 }
 
 fn json_holds(document: &str, path: &str, op: &str, value: Value) -> (bool, String) {
-    let judged = look(json!({"on": "json", "path": path, "op": op, "value": value}), &body(document));
+    let judged =
+        look(json!({"on": "json", "path": path, "op": op, "value": value}), &body(document));
     (judged.holds.unwrap(), judged.actual)
 }
 
@@ -41,7 +46,9 @@ fn what_is_missing_matches_nothing_but_absent() {
         ("exists", Value::Null),
     ];
     for (op, value) in all {
-        for (document, why) in [("{}", "missing"), ("<h1>502</h1>", "body is not JSON"), ("", "body is not JSON")] {
+        for (document, why) in
+            [("{}", "missing"), ("<h1>502</h1>", "body is not JSON"), ("", "body is not JSON")]
+        {
             let (holds, actual) = json_holds(document, "$.status", op, value.clone());
             assert!(!holds && actual.starts_with(why), "{op} on {document:?}: {actual}");
         }
@@ -51,7 +58,11 @@ fn what_is_missing_matches_nothing_but_absent() {
                 assertion["op"] = json!(op);
                 assertion["value"] = value.clone();
                 let judged = look(assertion, &body(""));
-                assert!(judged.holds == Some(false) && judged.actual.starts_with("missing"), "{op}: {}", judged.actual);
+                assert!(
+                    judged.holds == Some(false) && judged.actual.starts_with("missing"),
+                    "{op}: {}",
+                    judged.actual
+                );
             }
         }
     }
@@ -63,7 +74,10 @@ fn what_is_missing_matches_nothing_but_absent() {
 #[test]
 fn fields_cases_about_json_hold() {
     // The numbers are those of the cases from the field.
-    assert!(!json_holds(r#"{"data":{"name":"john"}}"#, "$.data.name.invalid", "eq", json!("john")).0, "21");
+    assert!(
+        !json_holds(r#"{"data":{"name":"john"}}"#, "$.data.name.invalid", "eq", json!("john")).0,
+        "21"
+    );
     for document in ["null", "[1]", "5", "\"s\""] {
         assert!(!json_holds(document, "$.data[0]", "eq", json!(1)).0, "22: {document}");
     }
@@ -71,9 +85,18 @@ fn fields_cases_about_json_hold() {
     assert!(!holds && actual.contains("text is not a number"), "23: {actual}");
     assert!(json_holds(r#"{"id":12345678}"#, "$.id", "eq", json!(12345678)).0, "24");
     let big = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    assert!(json_holds(r#"{"id":9007199254740993}"#, "$.id", "eq", big("9007199254740993")).0, "24");
-    assert!(json_holds(r#"{"id":9007199254740993}"#, "$.id", "ne", big("9007199254740992")).0, "24");
-    assert!(!json_holds(r#"{"id":9007199254740993}"#, "$.id", "eq", big("9007199254740992")).0, "24");
+    assert!(
+        json_holds(r#"{"id":9007199254740993}"#, "$.id", "eq", big("9007199254740993")).0,
+        "24"
+    );
+    assert!(
+        json_holds(r#"{"id":9007199254740993}"#, "$.id", "ne", big("9007199254740992")).0,
+        "24"
+    );
+    assert!(
+        !json_holds(r#"{"id":9007199254740993}"#, "$.id", "eq", big("9007199254740992")).0,
+        "24"
+    );
     assert!(json_holds(r#"{"x":0.2}"#, "$.x", "eq", big("0.20")).0, "24");
     assert!(json_holds(r#"{"x":0.2}"#, "$.x", "le", big("0.2")).0, "24");
     assert!(!json_holds("{}", "$.status", "ne", json!("error")).0, "25");
@@ -103,7 +126,11 @@ fn types_are_not_guessed() {
 fn several_values_hold_if_one_does_and_negatives_if_none_does() {
     let seen_headers = headers(&[("x-node", "a"), ("x-node", "b")]);
     let seen = Seen { headers: &seen_headers, ..Seen::default() };
-    let check = |op: &str, value: Value| look(json!({"on": "header", "name": "X-Node", "op": op, "value": value}), &seen).holds.unwrap();
+    let check = |op: &str, value: Value| {
+        look(json!({"on": "header", "name": "X-Node", "op": op, "value": value}), &seen)
+            .holds
+            .unwrap()
+    };
     assert!(check("eq", json!("b")));
     assert!(!check("eq", json!("c")));
     assert!(!check("ne", json!("a")));
@@ -117,12 +144,27 @@ fn several_values_hold_if_one_does_and_negatives_if_none_does() {
 #[test]
 fn statuses_take_numbers_ranges_and_classes_with_both_ends() {
     let check = |status: u16, op: &str, value: Value| {
-        look(json!({"on": "status", "op": op, "value": value}), &Seen { status: Some(status), ..Seen::default() }).holds.unwrap()
+        look(
+            json!({"on": "status", "op": op, "value": value}),
+            &Seen { status: Some(status), ..Seen::default() },
+        )
+        .holds
+        .unwrap()
     };
     assert!(check(404, "eq", json!(404)));
-    assert!(check(200, "in", json!(["200-204"])) && check(204, "in", json!(["200-204"])) && !check(205, "in", json!(["200-204"])));
-    assert!(check(200, "in", json!(["2xx"])) && check(299, "eq", json!("2XX")) && !check(300, "eq", json!("2xx")));
-    assert!(check(503, "not_in", json!(["2xx", 404])) && !check(404, "not_in", json!(["2xx", 404])));
+    assert!(
+        check(200, "in", json!(["200-204"]))
+            && check(204, "in", json!(["200-204"]))
+            && !check(205, "in", json!(["200-204"]))
+    );
+    assert!(
+        check(200, "in", json!(["2xx"]))
+            && check(299, "eq", json!("2XX"))
+            && !check(300, "eq", json!("2xx"))
+    );
+    assert!(
+        check(503, "not_in", json!(["2xx", 404])) && !check(404, "not_in", json!(["2xx", 404]))
+    );
     assert!(check(499, "lt", json!(500)) && !check(500, "lt", json!(500)));
 }
 
@@ -171,9 +213,20 @@ fn json_cut() -> (bool, String) {
 
 #[test]
 fn what_the_server_sends_is_never_a_pattern() {
-    assert!(!look(json!({"on": "body", "op": "contains", "value": "a.c"}), &body("abc")).holds.unwrap());
-    assert!(look(json!({"on": "body", "op": "contains", "value": "\"status\": 2,"}), &body("{\"status\": 2, \"x\": 1}")).holds.unwrap());
-    assert!(look(json!({"on": "body", "op": "matches", "value": "a.c"}), &body("abc")).holds.unwrap());
+    assert!(
+        !look(json!({"on": "body", "op": "contains", "value": "a.c"}), &body("abc")).holds.unwrap()
+    );
+    assert!(
+        look(
+            json!({"on": "body", "op": "contains", "value": "\"status\": 2,"}),
+            &body("{\"status\": 2, \"x\": 1}")
+        )
+        .holds
+        .unwrap()
+    );
+    assert!(
+        look(json!({"on": "body", "op": "matches", "value": "a.c"}), &body("abc")).holds.unwrap()
+    );
 }
 
 #[test]
@@ -212,7 +265,10 @@ fn everything_is_refused_by_name_when_it_is_saved() {
     ] {
         assert_eq!(parse(value.clone()).unwrap_err().field, field, "{value}");
     }
-    let list = vec![json!({"on": "status", "op": "eq", "value": 200}), json!({"on": "latency_ms", "op": "le", "value": "2xx"})];
+    let list = vec![
+        json!({"on": "status", "op": "eq", "value": 200}),
+        json!({"on": "latency_ms", "op": "le", "value": "2xx"}),
+    ];
     let refusal = Assertion::parse_list(list, HTTP_SUBJECTS).unwrap_err();
     assert_eq!(refusal.field, "[1].value");
     assert_eq!(refusal.message, "2xx is a class; latency_ms needs a number, such as 800");

@@ -152,7 +152,14 @@ impl HttpCheck {
     pub(super) fn lint(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let looks_inside = |a: &Assertion| {
-            matches!(a.subject(), Subject::Body | Subject::Json(_) | Subject::Size | Subject::Header(_) | Subject::CertFingerprint)
+            matches!(
+                a.subject(),
+                Subject::Body
+                    | Subject::Json(_)
+                    | Subject::Size
+                    | Subject::Header(_)
+                    | Subject::CertFingerprint
+            )
         };
         if !self.assertions.iter().any(looks_inside) {
             warnings.push(Warning {
@@ -166,7 +173,12 @@ impl HttpCheck {
                 message: "The certificate is not verified: anybody between agent and server can answer. Turn tls.verify on, or compare cert_fingerprint.".into(),
             });
         }
-        if self.method == "HEAD" && self.assertions.iter().any(|a| matches!(a.subject(), Subject::Body | Subject::Json(_))) {
+        if self.method == "HEAD"
+            && self
+                .assertions
+                .iter()
+                .any(|a| matches!(a.subject(), Subject::Body | Subject::Json(_)))
+        {
             warnings.push(Warning {
                 code: "head_has_no_body".into(),
                 message: "HEAD is answered without a body, so a condition on the body cannot hold. Use GET.".into(),
@@ -192,12 +204,17 @@ impl HttpCheck {
         put(
             "auth",
             self.auth.as_ref().map(|auth| match auth {
-                Auth::Basic { username, password } => json!({"basic": {"username": username, "password": password}}),
+                Auth::Basic { username, password } => {
+                    json!({"basic": {"username": username, "password": password}})
+                }
                 Auth::Bearer(token) => json!({"bearer": token}),
             }),
         );
         put("follow_redirects", (!self.follow_redirects).then_some(false.into()));
-        put("max_redirects", (self.max_redirects != DEFAULT_MAX_REDIRECTS).then_some(self.max_redirects.into()));
+        put(
+            "max_redirects",
+            (self.max_redirects != DEFAULT_MAX_REDIRECTS).then_some(self.max_redirects.into()),
+        );
         put(
             "http_version",
             match self.http_version {

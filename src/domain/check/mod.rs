@@ -61,7 +61,10 @@ impl Check {
         let kind = fields.required_string("kind")?;
         match kind.as_str() {
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
-            other => Err(Invalid::new("kind", format!("{other} is not a kind of check; known are {}", KINDS.join(", ")))),
+            other => Err(Invalid::new(
+                "kind",
+                format!("{other} is not a kind of check; known are {}", KINDS.join(", ")),
+            )),
         }
     }
 
@@ -115,9 +118,14 @@ impl Check {
 
     /// The check with its secrets in place, ready to run. Refuses a name that `secrets` lacks, and a
     /// value that cannot stand where it belongs (a line break in a header).
-    pub fn with_secrets(&self, secrets: &BTreeMap<String, Secret<String>>) -> Result<Self, Invalid> {
+    pub fn with_secrets(
+        &self,
+        secrets: &BTreeMap<String, Secret<String>>,
+    ) -> Result<Self, Invalid> {
         match self {
-            Check::Http(check) => check.with_secrets(secrets).map(|check| Check::Http(Box::new(check))),
+            Check::Http(check) => {
+                check.with_secrets(secrets).map(|check| Check::Http(Box::new(check)))
+            }
         }
     }
 
@@ -140,7 +148,9 @@ impl Check {
     pub fn sends_secrets_where(&self, old: &Self) -> bool {
         match (self, old) {
             (Check::Http(new), Check::Http(old)) => {
-                new.url().origin() == old.url().origin() && new.proxy_text() == old.proxy_text() && new.tls() == old.tls()
+                new.url().origin() == old.url().origin()
+                    && new.proxy_text() == old.proxy_text()
+                    && new.tls() == old.tls()
             }
         }
     }

@@ -28,7 +28,10 @@ pub(super) fn has_placeholder(text: &str) -> bool {
 }
 
 /// Calls `each` for every piece: plain text as `Err`, a secret's name as `Ok`.
-fn pieces<'a>(text: &'a str, mut each: impl FnMut(Result<&'a str, &'a str>) -> Result<(), Invalid>) -> Result<(), Invalid> {
+fn pieces<'a>(
+    text: &'a str,
+    mut each: impl FnMut(Result<&'a str, &'a str>) -> Result<(), Invalid>,
+) -> Result<(), Invalid> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(OPEN) {
         let Some((name, tail)) = after.split_once('}') else {
@@ -36,7 +39,10 @@ fn pieces<'a>(text: &'a str, mut each: impl FnMut(Result<&'a str, &'a str>) -> R
         };
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
         if name.is_empty() || name.len() > 100 || !name.bytes().all(plain) {
-            return Err(Invalid::new("", format!("{name:?} is not the name of a secret: letters, digits, _ - and . only")));
+            return Err(Invalid::new(
+                "",
+                format!("{name:?} is not the name of a secret: letters, digits, _ - and . only"),
+            ));
         }
         each(Err(before))?;
         each(Ok(name))?;
@@ -56,7 +62,10 @@ pub(super) fn names(text: &str, into: &mut BTreeSet<String>) -> Result<(), Inval
 }
 
 /// `text` with its placeholders replaced through `value`.
-pub(super) fn fill(text: &str, mut value: impl FnMut(&str) -> Result<String, Invalid>) -> Result<String, Invalid> {
+pub(super) fn fill(
+    text: &str,
+    mut value: impl FnMut(&str) -> Result<String, Invalid>,
+) -> Result<String, Invalid> {
     let mut out = String::with_capacity(text.len());
     pieces(text, |piece| {
         match piece {
@@ -69,10 +78,18 @@ pub(super) fn fill(text: &str, mut value: impl FnMut(&str) -> Result<String, Inv
 }
 
 /// Looks a secret up.
-pub(super) fn known<'a>(secrets: &'a BTreeMap<String, Secret<String>>, name: &str) -> Result<&'a str, Invalid> {
-    secrets.get(name).map(|secret| secret.expose().as_str()).ok_or_else(|| match name.strip_prefix(INLINE) {
-        Some(_) => Invalid::new("", format!("holds {HIDDEN}, but nothing is stored for it; type the value in again")),
-        None => Invalid::new("", format!("the secret {name} is not known")),
+pub(super) fn known<'a>(
+    secrets: &'a BTreeMap<String, Secret<String>>,
+    name: &str,
+) -> Result<&'a str, Invalid> {
+    secrets.get(name).map(|secret| secret.expose().as_str()).ok_or_else(|| {
+        match name.strip_prefix(INLINE) {
+            Some(_) => Invalid::new(
+                "",
+                format!("holds {HIDDEN}, but nothing is stored for it; type the value in again"),
+            ),
+            None => Invalid::new("", format!("the secret {name} is not known")),
+        }
     })
 }
 
@@ -81,12 +98,18 @@ pub(super) fn hide_inline(value: Value) -> Value {
     match value {
         Value::String(text) if text.contains(OPEN) => {
             let shown = fill(&text, |name| {
-                Ok(if name.starts_with(INLINE) { HIDDEN.to_owned() } else { format!("{OPEN}{name}}}") })
+                Ok(if name.starts_with(INLINE) {
+                    HIDDEN.to_owned()
+                } else {
+                    format!("{OPEN}{name}}}")
+                })
             });
             Value::String(shown.unwrap_or_else(|_| HIDDEN.to_owned()))
         }
         Value::Array(items) => Value::Array(items.into_iter().map(hide_inline).collect()),
-        Value::Object(map) => Value::Object(map.into_iter().map(|(key, item)| (key, hide_inline(item))).collect()),
+        Value::Object(map) => {
+            Value::Object(map.into_iter().map(|(key, item)| (key, hide_inline(item))).collect())
+        }
         other => other,
     }
 }

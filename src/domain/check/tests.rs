@@ -83,12 +83,16 @@ fn refusals_name_the_field() {
         (with(json!({"max_body": 16777217})), "max_body"),
         (with(json!({"timeout": 5})), "timeout"),
         (with(json!({"assertions": {}})), "assertions"),
-        (with(json!({"assertions": [{"on": "status", "op": "eq", "value": "abc"}]})), "assertions[0].value"),
+        (
+            with(json!({"assertions": [{"on": "status", "op": "eq", "value": "abc"}]})),
+            "assertions[0].value",
+        ),
     ] {
         let refusal = parse(value.clone()).unwrap_err();
         assert_eq!(refusal.field, field, "{value}: {refusal}");
     }
-    let refusal = parse(with(json!({"assertions": [{"on": "status"}]}))).unwrap_err().under("check");
+    let refusal =
+        parse(with(json!({"assertions": [{"on": "status"}]}))).unwrap_err().under("check");
     assert_eq!(refusal.field, "check.assertions[0].op");
 }
 
@@ -98,7 +102,10 @@ fn names_are_converted_and_credentials_in_the_url_become_auth() {
     assert_eq!(check.host(), "xn--bcher-kva.example");
     let check = parse(with(json!({"url": "https://us%40er:p%20w@a.test/x"}))).unwrap();
     assert_eq!(check.to_value()["url"], "https://a.test/x");
-    assert_eq!(check.to_value()["auth"], json!({"basic": {"username": "us@er", "password": "p w"}}));
+    assert_eq!(
+        check.to_value()["auth"],
+        json!({"basic": {"username": "us@er", "password": "p w"}})
+    );
     for text in ["http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/"] {
         assert_eq!(parse(with(json!({"url": text}))).unwrap().host(), "127.0.0.1", "{text}");
     }
@@ -117,7 +124,8 @@ fn secrets_make_the_whole_round() {
     .unwrap();
     let written = check.clone();
     let taken = check.take_inline_secrets();
-    let shown: Vec<(&str, &str)> = taken.iter().map(|(name, value)| (name.as_str(), value.expose().as_str())).collect();
+    let shown: Vec<(&str, &str)> =
+        taken.iter().map(|(name, value)| (name.as_str(), value.expose().as_str())).collect();
     assert_eq!(
         shown,
         [
@@ -133,14 +141,24 @@ fn secrets_make_the_whole_round() {
     }
     // Stored, read and filled again it is what was written.
     let names: Vec<String> = check.secret_names().into_iter().collect();
-    assert_eq!(names, ["inline.auth.password", "inline.header.cookie", "inline.proxy.password", "inline.query.api_key", "own"]);
+    assert_eq!(
+        names,
+        [
+            "inline.auth.password",
+            "inline.header.cookie",
+            "inline.proxy.password",
+            "inline.query.api_key",
+            "own"
+        ]
+    );
     let stored = parse(check.to_value()).unwrap();
     let mut all = taken;
     assert_eq!(stored.with_secrets(&all).unwrap_err().field, "headers.X-Own");
     all.extend(secrets(&[("own", "o\"wn")]));
     let filled = stored.with_secrets(&all).unwrap();
     let Check::Http(http) = &filled;
-    let value = |name: &str| http.headers.iter().find(|header| header.name == name).unwrap().value.clone();
+    let value =
+        |name: &str| http.headers.iter().find(|header| header.name == name).unwrap().value.clone();
     assert_eq!((value("Cookie").as_str(), value("X-Own").as_str()), ("sid=abcd", "a o\"wn b"));
     assert_eq!(http.url().as_str(), "https://a.test/x?page=2&api_key=k%20ey");
     assert_eq!(http.proxy().unwrap().password(), Some("prox%40y"));
@@ -161,8 +179,16 @@ fn secrets_make_the_whole_round() {
 #[test]
 fn kept_secrets_do_not_follow_to_another_host() {
     let old = parse(with(json!({"auth": {"bearer": "x"}}))).unwrap();
-    assert!(parse(with(json!({"url": "https://shop.example/other"}))).unwrap().sends_secrets_where(&old));
-    for extra in [json!({"url": "https://evil.example/health"}), json!({"proxy": "http://evil.example:1"}), json!({"tls": {"verify": false}})] {
+    assert!(
+        parse(with(json!({"url": "https://shop.example/other"})))
+            .unwrap()
+            .sends_secrets_where(&old)
+    );
+    for extra in [
+        json!({"url": "https://evil.example/health"}),
+        json!({"proxy": "http://evil.example:1"}),
+        json!({"tls": {"verify": false}}),
+    ] {
         assert!(!parse(with(extra)).unwrap().sends_secrets_where(&old));
     }
 }
@@ -170,28 +196,51 @@ fn kept_secrets_do_not_follow_to_another_host() {
 #[test]
 fn a_secret_with_a_line_break_cannot_break_a_header() {
     let check = parse(with(json!({"headers": {"x-key": "${secret:k}"}}))).unwrap();
-    assert_eq!(check.with_secrets(&secrets(&[("k", "a\r\nHost: b")])).unwrap_err().field, "headers.x-key");
+    assert_eq!(
+        check.with_secrets(&secrets(&[("k", "a\r\nHost: b")])).unwrap_err().field,
+        "headers.x-key"
+    );
 }
 
 #[test]
 fn conditions_that_nobody_wrote_hold_by_default() {
     let labels = |value| {
         let check = parse(value).unwrap();
-        check.conditions().iter().map(|a| format!("{} {}", a.subject().label(), a.op().name())).collect::<Vec<_>>()
+        check
+            .conditions()
+            .iter()
+            .map(|a| format!("{} {}", a.subject().label(), a.op().name()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(labels(with(json!({}))), ["status in"]);
-    assert_eq!(labels(with(json!({"tls": {"min_days_left": 14}}))), ["status in", "cert_days_left ge"]);
-    assert_eq!(labels(with(json!({"assertions": [{"on": "status", "op": "eq", "value": 404}]}))), ["status eq"]);
+    assert_eq!(
+        labels(with(json!({"tls": {"min_days_left": 14}}))),
+        ["status in", "cert_days_left ge"]
+    );
+    assert_eq!(
+        labels(with(json!({"assertions": [{"on": "status", "op": "eq", "value": 404}]}))),
+        ["status eq"]
+    );
 }
 
 #[test]
 fn lint_warns_when_only_the_status_is_looked_at() {
-    let codes = |value| parse(value).unwrap().lint().into_iter().map(|warning| warning.code).collect::<Vec<_>>();
+    let codes = |value| {
+        parse(value).unwrap().lint().into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+    };
     assert_eq!(codes(with(json!({}))), ["only_status"]);
-    assert_eq!(codes(with(json!({"assertions": [{"on": "status", "op": "eq", "value": 200}]}))), ["only_status"]);
-    assert!(codes(with(json!({"assertions": [{"on": "body", "op": "contains", "value": "ok"}]}))).is_empty());
     assert_eq!(
-        codes(with(json!({"tls": {"verify": false}, "method": "HEAD", "assertions": [{"on": "body", "op": "exists"}]}))),
+        codes(with(json!({"assertions": [{"on": "status", "op": "eq", "value": 200}]}))),
+        ["only_status"]
+    );
+    assert!(
+        codes(with(json!({"assertions": [{"on": "body", "op": "contains", "value": "ok"}]})))
+            .is_empty()
+    );
+    assert_eq!(
+        codes(with(
+            json!({"tls": {"verify": false}, "method": "HEAD", "assertions": [{"on": "body", "op": "exists"}]})
+        )),
         ["tls_not_verified", "head_has_no_body"]
     );
 }

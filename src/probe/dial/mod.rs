@@ -40,7 +40,12 @@ pub(super) struct Target {
 }
 
 /// Looks the host up and connects to one of its addresses.
-pub(super) async fn connect(target: &Target, ctx: &Context, deadline: Instant, trace: &mut Trace) -> Result<TcpStream, Failure> {
+pub(super) async fn connect(
+    target: &Target,
+    ctx: &Context,
+    deadline: Instant,
+    trace: &mut Trace,
+) -> Result<TcpStream, Failure> {
     let candidates = match &target.host {
         // An address is used as it is: there is nothing to look up.
         Host::Ip(ip) => Candidates { ready: vec![*ip], late: None },
@@ -61,7 +66,13 @@ pub(super) async fn connect(target: &Target, ctx: &Context, deadline: Instant, t
 }
 
 /// The lookup, with the control name asked in time to know whose fault a failure is.
-async fn resolve(name: &str, family: IpFamily, ctx: &Context, deadline: Instant, trace: &mut Trace) -> Result<Candidates, Failure> {
+async fn resolve(
+    name: &str,
+    family: IpFamily,
+    ctx: &Context,
+    deadline: Instant,
+    trace: &mut Trace,
+) -> Result<Candidates, Failure> {
     let lookup = both_families(name, family, &ctx.0);
     if ctx.0.control_names.is_empty() {
         return lookup.await.map_err(|error| dns_failure(name, &error));
@@ -112,24 +123,42 @@ async fn control_resolves(ctx: &Inner) -> bool {
 
 fn resolver_failure(ctx: &Inner) -> Failure {
     let names = ctx.control_names.join(", ");
-    Failure::new(Class::AgentResolver, format!("This location cannot resolve any name: {names} did not resolve either."))
+    Failure::new(
+        Class::AgentResolver,
+        format!("This location cannot resolve any name: {names} did not resolve either."),
+    )
 }
 
 fn dns_failure(name: &str, error: &LookupError) -> Failure {
     match error {
-        LookupError::Nxdomain => Failure::new(Class::DnsNxdomain, format!("The name {name} does not exist.")),
-        LookupError::NoAddress => Failure::new(Class::DnsNoAddress, format!("The name {name} has no address that could be used.")),
-        LookupError::Servfail(code) => {
-            Failure::new(Class::DnsServfail, format!("The name servers answered with an error for {name}: {code}."))
+        LookupError::Nxdomain => {
+            Failure::new(Class::DnsNxdomain, format!("The name {name} does not exist."))
         }
-        LookupError::Timeout => Failure::new(Class::DnsTimeout, format!("The name {name} did not resolve in time.")),
-        LookupError::Unusable(why) => Failure::new(Class::DnsServfail, format!("The name {name} could not be looked up: {why}.")),
+        LookupError::NoAddress => Failure::new(
+            Class::DnsNoAddress,
+            format!("The name {name} has no address that could be used."),
+        ),
+        LookupError::Servfail(code) => Failure::new(
+            Class::DnsServfail,
+            format!("The name servers answered with an error for {name}: {code}."),
+        ),
+        LookupError::Timeout => {
+            Failure::new(Class::DnsTimeout, format!("The name {name} did not resolve in time."))
+        }
+        LookupError::Unusable(why) => Failure::new(
+            Class::DnsServfail,
+            format!("The name {name} could not be looked up: {why}."),
+        ),
     }
 }
 
 /// Both families at once. When one has answered, the other gets a little longer; then the race begins,
 /// and a late answer joins it.
-async fn both_families(name: &str, family: IpFamily, ctx: &Inner) -> Result<Candidates, LookupError> {
+async fn both_families(
+    name: &str,
+    family: IpFamily,
+    ctx: &Inner,
+) -> Result<Candidates, LookupError> {
     let ask = |family| -> Pending {
         let (resolver, name) = (ctx.resolver.clone(), name.to_owned());
         Box::pin(async move { resolver.lookup(&name, family).await })
@@ -176,31 +205,55 @@ pub(super) fn permitted(ip: IpAddr, port: u16, ctx: &Context) -> Result<(), Fail
 }
 
 /// Asks a proxy for a way through to the target.
-pub(super) async fn tunnel(mut stream: TcpStream, host: &Host, port: u16, credentials: Option<&str>) -> Result<TcpStream, Failure> {
+pub(super) async fn tunnel(
+    mut stream: TcpStream,
+    host: &Host,
+    port: u16,
+    credentials: Option<&str>,
+) -> Result<TcpStream, Failure> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let failed = |error: std::io::Error| Failure::new(Class::ConnectReset, format!("The proxy broke the connection: {error}."));
-    let credentials = credentials.map_or_else(String::new, |text| format!("Proxy-Authorization: {text}\r\n"));
+    let failed = |error: std::io::Error| {
+        Failure::new(Class::ConnectReset, format!("The proxy broke the connection: {error}."))
+    };
+    let credentials =
+        credentials.map_or_else(String::new, |text| format!("Proxy-Authorization: {text}\r\n"));
     let ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{credentials}\r\n");
     stream.write_all(ask.as_bytes()).await.map_err(failed)?;
     let mut head = Vec::new();
     // Byte by byte: what follows the head belongs to the target. A proxy's head is short.
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() > 16 * 1024 {
-            return Err(Failure::new(Class::HttpProtocol, "The proxy's answer is longer than 16\u{a0}KiB."));
+            return Err(Failure::new(
+                Class::HttpProtocol,
+                "The proxy's answer is longer than 16\u{a0}KiB.",
+            ));
         }
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                return Err(Failure::new(Class::HttpProtocol, "The proxy closed the connection without an answer."));
+                return Err(Failure::new(
+                    Class::HttpProtocol,
+                    "The proxy closed the connection without an answer.",
+                ));
             }
             Err(error) => return Err(failed(error)),
         }
     }
-    let first = String::from_utf8_lossy(head.split(|b| *b == b'\r').next().unwrap_or_default()).into_owned();
+    let first = String::from_utf8_lossy(head.split(|b| *b == b'\r').next().unwrap_or_default())
+        .into_owned();
     match first.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
         Some(200..=299) => Ok(stream),
-        Some(407) => Err(Failure::new(Class::ConnectRefused, "The proxy asks for a user and a password (HTTP 407).")),
-        Some(status) => Err(Failure::new(Class::ConnectRefused, format!("The proxy did not connect to {host}:{port} (HTTP {status})."))),
-        None => Err(Failure::new(Class::HttpProtocol, "What answers at the proxy's address is not an HTTP proxy.")),
+        Some(407) => Err(Failure::new(
+            Class::ConnectRefused,
+            "The proxy asks for a user and a password (HTTP 407).",
+        )),
+        Some(status) => Err(Failure::new(
+            Class::ConnectRefused,
+            format!("The proxy did not connect to {host}:{port} (HTTP {status})."),
+        )),
+        None => Err(Failure::new(
+            Class::HttpProtocol,
+            "What answers at the proxy's address is not an HTTP proxy.",
+        )),
     }
 }

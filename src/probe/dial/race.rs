@@ -22,7 +22,12 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Names with hundreds of addresses exist; nobody learns more from the rest.
 const MOST_ATTEMPTS: usize = 16;
 
-pub(super) async fn run(candidates: Candidates, port: u16, guard: &Guard, trace: &mut Trace) -> Result<(TcpStream, SocketAddr), Failure> {
+pub(super) async fn run(
+    candidates: Candidates,
+    port: u16,
+    guard: &Guard,
+    trace: &mut Trace,
+) -> Result<(TcpStream, SocketAddr), Failure> {
     let mut refusals: Vec<(SocketAddr, ConnectError)> = Vec::new();
     let mut queue: VecDeque<SocketAddr> = VecDeque::new();
     admit(in_turn(candidates.ready), port, guard, &mut queue, &mut refusals);
@@ -31,7 +36,9 @@ pub(super) async fn run(candidates: Candidates, port: u16, guard: &Guard, trace:
     let mut started = 0;
     let attempt = |address| async move { (address, guard.connect(address).await) };
     loop {
-        if attempts.is_empty() && let Some(next) = queue.pop_front() {
+        if attempts.is_empty()
+            && let Some(next) = queue.pop_front()
+        {
             attempts.push(attempt(next));
             started += 1;
         }
@@ -68,7 +75,13 @@ pub(super) async fn run(candidates: Candidates, port: u16, guard: &Guard, trace:
 }
 
 /// Puts allowed addresses into the queue; the others are refused here, before anything is sent.
-fn admit(found: Vec<IpAddr>, port: u16, guard: &Guard, queue: &mut VecDeque<SocketAddr>, refusals: &mut Vec<(SocketAddr, ConnectError)>) {
+fn admit(
+    found: Vec<IpAddr>,
+    port: u16,
+    guard: &Guard,
+    queue: &mut VecDeque<SocketAddr>,
+    refusals: &mut Vec<(SocketAddr, ConnectError)>,
+) {
     for ip in found {
         let address = SocketAddr::new(ip, port);
         match guard.check(address) {
@@ -120,22 +133,38 @@ pub(super) fn blocked_failure(blocked: &Blocked) -> Failure {
 fn io_failure(address: SocketAddr, error: &io::Error) -> Failure {
     let address_text = shown(address);
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => Failure::new(Class::ConnectRefused, format!("{address_text} refused the connection.")),
+        io::ErrorKind::ConnectionRefused => {
+            Failure::new(Class::ConnectRefused, format!("{address_text} refused the connection."))
+        }
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
             Failure::new(Class::ConnectReset, format!("{address_text} reset the connection."))
         }
-        io::ErrorKind::TimedOut => Failure::new(Class::ConnectTimeout, format!("{address_text} did not answer in time.")),
+        io::ErrorKind::TimedOut => {
+            Failure::new(Class::ConnectTimeout, format!("{address_text} did not answer in time."))
+        }
         io::ErrorKind::NetworkUnreachable if !has_route(address.ip()) => {
             let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
-            Failure::new(Class::AgentNoNetwork, format!("This location has no {family} network: {address_text} cannot be reached from here."))
+            Failure::new(
+                Class::AgentNoNetwork,
+                format!(
+                    "This location has no {family} network: {address_text} cannot be reached from here."
+                ),
+            )
         }
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied => {
-            Failure::new(Class::ConnectUnreachable, format!("The network reported {address_text} as unreachable: {error}."))
-        }
-        _ if matches!(error.raw_os_error(), Some(23 | 24)) => {
-            Failure::new(Class::AgentOverload, "This agent has no free file handle for another connection.")
-        }
-        _ => Failure::new(Class::Internal, format!("A connection to {address_text} could not be begun: {error}.")),
+        io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::PermissionDenied => Failure::new(
+            Class::ConnectUnreachable,
+            format!("The network reported {address_text} as unreachable: {error}."),
+        ),
+        _ if matches!(error.raw_os_error(), Some(23 | 24)) => Failure::new(
+            Class::AgentOverload,
+            "This agent has no free file handle for another connection.",
+        ),
+        _ => Failure::new(
+            Class::Internal,
+            format!("A connection to {address_text} could not be begun: {error}."),
+        ),
     }
 }
 

@@ -6,9 +6,14 @@ use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{AlertDescription, ClientConfig, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, ClientConfig, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore,
+    SignatureScheme,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -91,11 +96,21 @@ impl ServerCertVerifier for SignaturesOnly {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(&self, message: &[u8], cert: &CertificateDer<'_>, dss: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, Error> {
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
         verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
-    fn verify_tls13_signature(&self, message: &[u8], cert: &CertificateDer<'_>, dss: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, Error> {
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
         verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
@@ -121,9 +136,14 @@ impl TlsSettings {
             (Host::Name(name), None) => ServerName::try_from(name.clone()),
             (Host::Ip(ip), None) => Ok(ServerName::from(*ip)),
         }
-        .map_err(|_| Failure::new(Class::TlsHandshake, format!("{host} cannot stand in a TLS handshake.")))?;
+        .map_err(|_| {
+            Failure::new(Class::TlsHandshake, format!("{host} cannot stand in a TLS handshake."))
+        })?;
         let connector = TlsConnector::from(self.for_offer(offer));
-        let stream = connector.connect(name.clone(), stream).await.map_err(|error| handshake_failure(&error))?;
+        let stream = connector
+            .connect(name.clone(), stream)
+            .await
+            .map_err(|error| handshake_failure(&error))?;
         trace.leave();
         let (_, session) = stream.get_ref();
         let version = match session.protocol_version() {
@@ -133,7 +153,10 @@ impl TlsSettings {
         };
         let chain = session.peer_certificates().unwrap_or_default();
         let (facts, judged) = certificate::inspect(chain, &name, self, (ctx.0.wall)());
-        trace.certificate = facts.map(|facts| crate::domain::observation::Certificate { tls_version: version.map(Into::into), ..facts });
+        trace.certificate = facts.map(|facts| crate::domain::observation::Certificate {
+            tls_version: version.map(Into::into),
+            ..facts
+        });
         match judged {
             Err(failure) if wanted.verify => Err(failure),
             _ => Ok(stream),
@@ -144,36 +167,55 @@ impl TlsSettings {
 fn handshake_failure(error: &io::Error) -> Failure {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
         return match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
-                Failure::new(Class::ConnectReset, "The connection was reset during the TLS handshake.")
-            }
-            io::ErrorKind::UnexpectedEof => {
-                Failure::new(Class::TlsHandshake, "The server closed the connection during the TLS handshake.")
-            }
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Failure::new(
+                Class::ConnectReset,
+                "The connection was reset during the TLS handshake.",
+            ),
+            io::ErrorKind::UnexpectedEof => Failure::new(
+                Class::TlsHandshake,
+                "The server closed the connection during the TLS handshake.",
+            ),
             _ => Failure::new(Class::TlsHandshake, format!("The TLS handshake failed: {error}.")),
         };
     };
     match tls {
-        Error::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity)
-        | Error::PeerIncompatible(_) => {
-            Failure::new(Class::TlsNoCommonVersion, "Server and probe have no TLS version or cipher in common (TLS 1.2 and 1.3 are offered).")
-        }
-        Error::AlertReceived(AlertDescription::UnrecognisedName) => {
-            Failure::new(Class::TlsHandshake, "The server does not know this name (TLS alert unrecognised_name).")
-        }
-        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            Failure::new(Class::TlsHandshake, "The server does not speak the HTTP version that this monitor asks for.")
-        }
-        Error::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA) => {
-            Failure::new(Class::TlsHandshake, "The server asks for a client certificate.")
-        }
-        Error::AlertReceived(alert) => Failure::new(Class::TlsHandshake, format!("The server broke off the TLS handshake (alert {alert:?}).")),
-        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
+        Error::AlertReceived(
+            AlertDescription::ProtocolVersion
+            | AlertDescription::HandshakeFailure
+            | AlertDescription::InsufficientSecurity,
+        )
+        | Error::PeerIncompatible(_) => Failure::new(
+            Class::TlsNoCommonVersion,
+            "Server and probe have no TLS version or cipher in common (TLS 1.2 and 1.3 are offered).",
+        ),
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => Failure::new(
+            Class::TlsHandshake,
+            "The server does not know this name (TLS alert unrecognised_name).",
+        ),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Failure::new(
+            Class::TlsHandshake,
+            "The server does not speak the HTTP version that this monitor asks for.",
+        ),
+        Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA,
+        ) => Failure::new(Class::TlsHandshake, "The server asks for a client certificate."),
+        Error::AlertReceived(alert) => Failure::new(
+            Class::TlsHandshake,
+            format!("The server broke off the TLS handshake (alert {alert:?})."),
+        ),
+        Error::InvalidMessage(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. } => {
             Failure::new(Class::TlsHandshake, "What answers on this port does not speak TLS.")
         }
-        Error::InvalidCertificate(error) => {
-            Failure::new(Class::TlsHandshake, format!("The server's certificate cannot be used: {error}."))
-        }
+        Error::InvalidCertificate(error) => Failure::new(
+            Class::TlsHandshake,
+            format!("The server's certificate cannot be used: {error}."),
+        ),
         other => Failure::new(Class::TlsHandshake, format!("The TLS handshake failed: {other}.")),
     }
 }

@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use async_compression::tokio::bufread::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
+use async_compression::tokio::bufread::{
+    BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder,
+};
 use async_compression::zstd::DParameter;
 use bytes::Bytes;
 use futures_util::stream;
@@ -51,12 +53,17 @@ impl Wanted {
     pub(super) fn of(order: &Order<'_>, response: &Response<Incoming>, limit: u32) -> Self {
         let headers = response.headers();
         let status = response.status().as_u16();
-        let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.trim().parse().ok());
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| text.trim().parse().ok());
         Self {
             limit: limit as usize,
             none: order.method == Method::HEAD || matches!(status, 100..=199 | 204 | 304),
             announced,
-            until_close: announced.is_none() && !headers.contains_key(TRANSFER_ENCODING) && response.version() < http::Version::HTTP_2,
+            until_close: announced.is_none()
+                && !headers.contains_key(TRANSFER_ENCODING)
+                && response.version() < http::Version::HTTP_2,
             codings: codings(headers),
         }
     }
@@ -67,7 +74,12 @@ fn codings(headers: &HeaderMap) -> Vec<String> {
     headers
         .get_all(CONTENT_ENCODING)
         .iter()
-        .flat_map(|value| String::from_utf8_lossy(value.as_bytes()).split(',').map(|coding| coding.trim().to_ascii_lowercase()).collect::<Vec<_>>())
+        .flat_map(|value| {
+            String::from_utf8_lossy(value.as_bytes())
+                .split(',')
+                .map(|coding| coding.trim().to_ascii_lowercase())
+                .collect::<Vec<_>>()
+        })
         .filter(|coding| !coding.is_empty() && coding != "identity")
         .collect()
 }
@@ -80,7 +92,11 @@ pub(super) async fn read(answer: Answer, wanted: &Wanted) -> Result<Read, Failur
     if wanted.none {
         return Ok(Read::default());
     }
-    if wanted.codings.is_empty() { plain(&mut wire, wanted).await } else { decoded(&mut wire, wanted).await }
+    if wanted.codings.is_empty() {
+        plain(&mut wire, wanted).await
+    } else {
+        decoded(&mut wire, wanted).await
+    }
 }
 
 /// The bytes as they come, counted.
@@ -115,12 +131,25 @@ impl Wire {
             return Ok(());
         }
         if let Some(announced) = wanted.announced {
-            return Err(Failure::new(Class::BodyTruncated, format!("The answer ended early: {received} of {announced} bytes.")));
+            return Err(Failure::new(
+                Class::BodyTruncated,
+                format!("The answer ended early: {received} of {announced} bytes."),
+            ));
         }
-        if error.is_incomplete_message() || kind.is_some() && kind != Some(std::io::ErrorKind::InvalidData) && kind != Some(std::io::ErrorKind::InvalidInput) {
-            return Err(Failure::new(Class::BodyTruncated, format!("The answer ended early, after {received} bytes and without its end mark.")));
+        if error.is_incomplete_message()
+            || kind.is_some()
+                && kind != Some(std::io::ErrorKind::InvalidData)
+                && kind != Some(std::io::ErrorKind::InvalidInput)
+        {
+            return Err(Failure::new(
+                Class::BodyTruncated,
+                format!("The answer ended early, after {received} bytes and without its end mark."),
+            ));
         }
-        Err(Failure::new(Class::HttpProtocol, format!("The body is not valid HTTP, after {received} bytes: {error}.")))
+        Err(Failure::new(
+            Class::HttpProtocol,
+            format!("The body is not valid HTTP, after {received} bytes: {error}."),
+        ))
     }
 }
 
@@ -157,22 +186,34 @@ async fn decoded(wire: &mut Wire, wanted: &Wanted) -> Result<Read, Failure> {
     let mut raw = StreamReader::new(Box::pin(chunks));
     let result = async {
         // A body of no bytes is empty whatever coding its header names.
-        let empty = raw.fill_buf().await.map(<[u8]>::is_empty).map_err(|error| undecodable(wanted, &error.to_string()))?;
+        let empty = raw
+            .fill_buf()
+            .await
+            .map(<[u8]>::is_empty)
+            .map_err(|error| undecodable(wanted, &error.to_string()))?;
         if empty {
             return Ok(Read::default());
         }
         let mut reader: Pin<Box<dyn AsyncBufRead + Send + '_>> = Box::pin(raw);
         if wanted.codings.len() > MOST_CODINGS {
-            return Err(Failure::new(Class::BodyEncoding, format!("The body is encoded {} times over.", wanted.codings.len())));
+            return Err(Failure::new(
+                Class::BodyEncoding,
+                format!("The body is encoded {} times over.", wanted.codings.len()),
+            ));
         }
         for coding in wanted.codings.iter().rev() {
             reader = decoder(coding, reader).await?;
         }
         let mut read = Read::default();
         let limit = wanted.limit as u64;
-        (&mut reader).take(limit).read_to_end(&mut read.bytes).await.map_err(|error| undecodable(wanted, &error.to_string()))?;
+        (&mut reader)
+            .take(limit)
+            .read_to_end(&mut read.bytes)
+            .await
+            .map_err(|error| undecodable(wanted, &error.to_string()))?;
         if read.bytes.len() == wanted.limit {
-            let rest = reader.fill_buf().await.map_err(|error| undecodable(wanted, &error.to_string()))?;
+            let rest =
+                reader.fill_buf().await.map_err(|error| undecodable(wanted, &error.to_string()))?;
             read.cut = !rest.is_empty();
         }
         Ok(read)
@@ -193,17 +234,36 @@ async fn decoder<'a>(coding: &str, mut inner: Reader<'a>) -> Result<Reader<'a>, 
     Ok(match coding {
         "gzip" | "x-gzip" => buffered(GzipDecoder::new(inner)),
         "br" => buffered(BrotliDecoder::new(inner)),
-        "zstd" => buffered(ZstdDecoder::with_params(inner, &[DParameter::window_log_max(ZSTD_WINDOW_LOG)])),
+        "zstd" => buffered(ZstdDecoder::with_params(
+            inner,
+            &[DParameter::window_log_max(ZSTD_WINDOW_LOG)],
+        )),
         "deflate" => {
             // By the book this is zlib; many servers send the bare stream.
-            let head = inner.fill_buf().await.map_err(|error| Failure::new(Class::BodyEncoding, format!("The body could not be read: {error}.")))?;
+            let head = inner.fill_buf().await.map_err(|error| {
+                Failure::new(Class::BodyEncoding, format!("The body could not be read: {error}."))
+            })?;
             let zlib = matches!(head, [cmf, flg, ..] if cmf & 0x0f == 8 && (u16::from(*cmf) << 8 | u16::from(*flg)).is_multiple_of(31));
-            if zlib { buffered(ZlibDecoder::new(inner)) } else { buffered(DeflateDecoder::new(inner)) }
+            if zlib {
+                buffered(ZlibDecoder::new(inner))
+            } else {
+                buffered(DeflateDecoder::new(inner))
+            }
         }
-        other => return Err(Failure::new(Class::BodyEncoding, format!("The body's encoding, {other:?}, is not known; known are gzip, deflate, br and zstd."))),
+        other => {
+            return Err(Failure::new(
+                Class::BodyEncoding,
+                format!(
+                    "The body's encoding, {other:?}, is not known; known are gzip, deflate, br and zstd."
+                ),
+            ));
+        }
     })
 }
 
 fn undecodable(wanted: &Wanted, why: &str) -> Failure {
-    Failure::new(Class::BodyEncoding, format!("The body is not {}, as its header says: {why}.", wanted.codings.join(", ")))
+    Failure::new(
+        Class::BodyEncoding,
+        format!("The body is not {}, as its header says: {why}.", wanted.codings.join(", ")),
+    )
 }

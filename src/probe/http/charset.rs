@@ -23,7 +23,9 @@ pub(super) fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a,
 fn from_header(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| Encoding::for_label(value.trim().trim_matches('"').as_bytes()))?
+        name.trim()
+            .eq_ignore_ascii_case("charset")
+            .then(|| Encoding::for_label(value.trim().trim_matches('"').as_bytes()))?
     })
 }
 
@@ -37,20 +39,27 @@ fn may_declare(content_type: Option<&str>) -> bool {
 
 /// `<meta charset=…>`, `<meta … content="…charset=…">` or `<?xml … encoding="…"?>`.
 fn from_document(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head: String = bytes.iter().take(PRESCAN).map(|b| char::from(*b).to_ascii_lowercase()).collect();
+    let head: String =
+        bytes.iter().take(PRESCAN).map(|b| char::from(*b).to_ascii_lowercase()).collect();
     let declared = |head: &str, key: &str| {
         let (_, after) = head.split_once(key)?;
-        let value = after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
-        let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(value.len());
+        let value =
+            after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+        let end = value
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c)))
+            .unwrap_or(value.len());
         Encoding::for_label(value.get(..end)?.as_bytes())
     };
     let found = if let Some(xml) = head.trim_start().strip_prefix("<?xml") {
         declared(xml.split("?>").next().unwrap_or_default(), "encoding")
     } else {
-        head.split("<meta").skip(1).find_map(|meta| declared(meta.split('>').next().unwrap_or_default(), "charset"))
+        head.split("<meta")
+            .skip(1)
+            .find_map(|meta| declared(meta.split('>').next().unwrap_or_default(), "charset"))
     };
     // A document that could be read this far is not in UTF-16, whatever it says.
-    found.map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+    found
+        .map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }
 
 #[cfg(test)]
@@ -62,12 +71,31 @@ mod tests {
         assert_eq!(decode(b"\xef\xbb\xbf{}", Some("text/html; charset=latin1")), "{}");
         assert_eq!(decode(b"\xff\xfeo\0k\0", None), "ok");
         assert_eq!(decode(b"gr\xfc\xdfe", Some("text/plain; charset=\"ISO-8859-1\"")), "grüße");
-        assert_eq!(decode(b"<html><meta charset=windows-1252>\x80", Some("text/html")), "<html><meta charset=windows-1252>€");
-        assert_eq!(decode(b"<meta http-equiv=content-type content='text/html; charset=iso-8859-2'>\xb1", None).chars().last(), Some('ą'));
-        assert_eq!(decode(b"<?xml version='1.0' encoding='koi8-r'?>\xc1", Some("application/xml")).chars().last(), Some('а'));
+        assert_eq!(
+            decode(b"<html><meta charset=windows-1252>\x80", Some("text/html")),
+            "<html><meta charset=windows-1252>€"
+        );
+        assert_eq!(
+            decode(
+                b"<meta http-equiv=content-type content='text/html; charset=iso-8859-2'>\xb1",
+                None
+            )
+            .chars()
+            .last(),
+            Some('ą')
+        );
+        assert_eq!(
+            decode(b"<?xml version='1.0' encoding='koi8-r'?>\xc1", Some("application/xml"))
+                .chars()
+                .last(),
+            Some('а')
+        );
         assert_eq!(decode("grüße".as_bytes(), Some("text/plain")), "grüße");
         assert_eq!(decode("ü".as_bytes(), Some("text/html; charset=nonsense")), "ü");
-        assert_eq!(decode(b"{\"a\":\"<meta charset=latin1>\xc3\xbc\"}", Some("application/json")), "{\"a\":\"<meta charset=latin1>ü\"}");
+        assert_eq!(
+            decode(b"{\"a\":\"<meta charset=latin1>\xc3\xbc\"}", Some("application/json")),
+            "{\"a\":\"<meta charset=latin1>ü\"}"
+        );
     }
 
     #[test]

@@ -34,7 +34,11 @@ impl Jar {
                 continue;
             }
             if let Some((cookie, gone)) = Cookie::parse(text, url) {
-                self.cookies.retain(|old| !(old.name == cookie.name && old.domain == cookie.domain && old.path == cookie.path));
+                self.cookies.retain(|old| {
+                    !(old.name == cookie.name
+                        && old.domain == cookie.domain
+                        && old.path == cookie.path)
+                });
                 if !gone && self.cookies.len() < MOST_COOKIES {
                     self.cookies.push(cookie);
                 }
@@ -44,13 +48,15 @@ impl Jar {
 
     /// The `Cookie` header for a URL.
     pub(super) fn for_url(&self, url: &Url) -> Option<String> {
-        let mut fitting: Vec<&Cookie> = self.cookies.iter().filter(|cookie| cookie.fits(url)).collect();
+        let mut fitting: Vec<&Cookie> =
+            self.cookies.iter().filter(|cookie| cookie.fits(url)).collect();
         if fitting.is_empty() {
             return None;
         }
         // Longer paths first, as servers expect (RFC 6265, 5.4).
         fitting.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
-        let pairs: Vec<String> = fitting.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
+        let pairs: Vec<String> =
+            fitting.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
         Some(pairs.join("; "))
     }
 }
@@ -89,7 +95,11 @@ impl Cookie {
                 "secure" => cookie.secure = true,
                 "max-age" => by_age = value.parse::<i64>().ok().map(|age| age <= 0),
                 // Dates in cookies serve to delete them: one in the last century or at its turn.
-                "expires" => by_date = jiff::fmt::rfc2822::parse(&value.replace('-', " ")).ok().map(|at| at.timestamp() <= LONG_AGO),
+                "expires" => {
+                    by_date = jiff::fmt::rfc2822::parse(&value.replace('-', " "))
+                        .ok()
+                        .map(|at| at.timestamp() <= LONG_AGO)
+                }
                 _ => {}
             }
         }
@@ -102,7 +112,9 @@ impl Cookie {
         let domain = if self.host_only { host == self.domain } else { under(&host, &self.domain) };
         let path = url.path();
         let path = path == self.path
-            || path.strip_prefix(&self.path).is_some_and(|rest| self.path.ends_with('/') || rest.starts_with('/'));
+            || path
+                .strip_prefix(&self.path)
+                .is_some_and(|rest| self.path.ends_with('/') || rest.starts_with('/'));
         domain && path && (!self.secure || url.scheme() == "https")
     }
 }
@@ -111,7 +123,10 @@ impl Cookie {
 const LONG_AGO: Timestamp = Timestamp::constant(1_577_836_800, 0);
 
 fn under(host: &str, domain: &str) -> bool {
-    host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.') && host.parse::<std::net::IpAddr>().is_err())
+    host == domain
+        || host
+            .strip_suffix(domain)
+            .is_some_and(|rest| rest.ends_with('.') && host.parse::<std::net::IpAddr>().is_err())
 }
 
 fn default_path(url: &Url) -> String {
@@ -141,7 +156,10 @@ mod tests {
 
     #[test]
     fn a_cookie_goes_back_to_its_host_only() {
-        let jar = jar("https://a.test/x/y", &["s=1; Secure", "t=2; Path=/", "w=3; Domain=.test", "v=4; Domain=b.test"]);
+        let jar = jar(
+            "https://a.test/x/y",
+            &["s=1; Secure", "t=2; Path=/", "w=3; Domain=.test", "v=4; Domain=b.test"],
+        );
         assert_eq!(sent(&jar, "https://a.test/x/z").as_deref(), Some("s=1; t=2"));
         assert_eq!(sent(&jar, "https://a.test/other").as_deref(), Some("t=2"));
         assert_eq!(sent(&jar, "http://a.test/x/z").as_deref(), Some("t=2"));
@@ -153,7 +171,13 @@ mod tests {
     fn a_domain_cookie_goes_to_hosts_under_it_and_a_deleted_one_nowhere() {
         let jar = jar(
             "https://www.shop.example/",
-            &["a=1; Domain=shop.example", "b=2", "b=; Max-Age=0", "c=3", "c=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT"],
+            &[
+                "a=1; Domain=shop.example",
+                "b=2",
+                "b=; Max-Age=0",
+                "c=3",
+                "c=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            ],
         );
         assert_eq!(sent(&jar, "https://api.shop.example/").as_deref(), Some("a=1"));
         assert_eq!(sent(&jar, "https://www.shop.example/").as_deref(), Some("a=1"));

@@ -33,17 +33,22 @@ impl Drop for Connection {
     }
 }
 
-pub(super) async fn send<S>(stream: S, request: Request<Full<Bytes>>, http2: bool) -> Result<Answer, Failure>
+pub(super) async fn send<S>(
+    stream: S,
+    request: Request<Full<Bytes>>,
+    http2: bool,
+) -> Result<Answer, Failure>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = TokioIo::new(stream);
     if http2 {
-        let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-            .max_header_list_size(MAX_HEAD as u32)
-            .handshake(io)
-            .await
-            .map_err(|error| failure(&error))?;
+        let (mut sender, connection) =
+            hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+                .max_header_list_size(MAX_HEAD as u32)
+                .handshake(io)
+                .await
+                .map_err(|error| failure(&error))?;
         // Its error reaches the request as well.
         let connection = Connection(tokio::spawn(async move { _ = connection.await }));
         let response = sender.send_request(request).await.map_err(|error| failure(&error))?;
@@ -64,19 +69,30 @@ where
 fn failure(error: &hyper::Error) -> Failure {
     if let Some(kind) = io_kind(error) {
         return match kind {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => {
                 Failure::new(Class::ConnectReset, "The connection was reset before an answer came.")
             }
             io::ErrorKind::UnexpectedEof => closed(),
-            _ => Failure::new(Class::HttpProtocol, format!("The answer is not valid HTTP: {}.", chain(error))),
+            _ => Failure::new(
+                Class::HttpProtocol,
+                format!("The answer is not valid HTTP: {}.", chain(error)),
+            ),
         };
     }
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return closed();
     }
     let text = chain(error);
-    if text.contains("too large") || text.contains("too many headers") || text.contains("header list") {
-        return Failure::new(Class::HttpProtocol, "The headers of the answer are larger than 64\u{a0}KiB.");
+    if text.contains("too large")
+        || text.contains("too many headers")
+        || text.contains("header list")
+    {
+        return Failure::new(
+            Class::HttpProtocol,
+            "The headers of the answer are larger than 64\u{a0}KiB.",
+        );
     }
     Failure::new(Class::HttpProtocol, format!("The answer is not valid HTTP: {text}."))
 }

@@ -46,7 +46,13 @@ struct Outcome {
     stopped: Option<Failure>,
 }
 
-pub(super) async fn run(check: &HttpCheck, ctx: &Context, start: Instant, timeout: Duration, cancelled: impl Future<Output = ()>) -> Observation {
+pub(super) async fn run(
+    check: &HttpCheck,
+    ctx: &Context,
+    start: Instant,
+    timeout: Duration,
+    cancelled: impl Future<Output = ()>,
+) -> Observation {
     let mut trace = Trace::new(start);
     let mut outcome = Outcome::default();
     let deadline = start + timeout;
@@ -61,13 +67,25 @@ pub(super) async fn run(check: &HttpCheck, ctx: &Context, start: Instant, timeou
 }
 
 /// Goes from hop to hop. The last answer is in `outcome`, also when this is dropped half-way.
-async fn follow(check: &HttpCheck, ctx: &Context, deadline: Instant, trace: &mut Trace, outcome: &mut Outcome) -> Result<(), Failure> {
+async fn follow(
+    check: &HttpCheck,
+    ctx: &Context,
+    deadline: Instant,
+    trace: &mut Trace,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
     let mut order = Order::first(check, ctx)?;
     loop {
         let hop_start = Instant::now();
         outcome.url = Some(order.url.clone());
         let answer = one_hop(check, ctx, deadline, &order, trace, outcome).await?;
-        match redirect::next(check, &mut order, &answer.response, outcome.hops.len(), outcome.url.as_ref()) {
+        match redirect::next(
+            check,
+            &mut order,
+            &answer.response,
+            outcome.hops.len(),
+            outcome.url.as_ref(),
+        ) {
             Next::Follow { location } => {
                 outcome.hops.push(Hop {
                     url: outcome.url.as_ref().map(Url::to_string).unwrap_or_default(),
@@ -102,13 +120,18 @@ async fn one_hop(
     trace.certificate = None;
     (outcome.status, outcome.version) = (None, None);
     outcome.headers.clear();
-    let host = Host::parse(order.url.host_str().unwrap_or_default())
-        .map_err(|why| Failure::new(Class::RedirectInvalid, format!("The host of {} {why}.", order.url)))?;
+    let host = Host::parse(order.url.host_str().unwrap_or_default()).map_err(|why| {
+        Failure::new(Class::RedirectInvalid, format!("The host of {} {why}.", order.url))
+    })?;
     let port = order.url.port_or_known_default().unwrap_or(80);
     let stream = reach(check, ctx, deadline, &host, port, order, trace).await?;
     let answer = if order.url.scheme() == "https" {
         // The name to ask for belongs to the monitor's own host; elsewhere the URL's host counts.
-        let tls = if order.at_home { check.tls.clone() } else { Tls { server_name: None, ..check.tls.clone() } };
+        let tls = if order.at_home {
+            check.tls.clone()
+        } else {
+            Tls { server_name: None, ..check.tls.clone() }
+        };
         let offer = match check.http_version {
             HttpVersion::Auto => Offer::Any,
             HttpVersion::Http1 => Offer::Http1,
@@ -149,14 +172,20 @@ async fn reach(
     if let Host::Ip(ip) = host {
         dial::permitted(*ip, port, ctx)?;
     }
-    let proxy_host = Host::parse(proxy.host_str().unwrap_or_default()).map_err(|why| Failure::new(Class::Internal, format!("The proxy's host {why}.")))?;
-    let proxy_target = Target { host: proxy_host, port: proxy.port_or_known_default().unwrap_or(80), family: IpFamily::Any };
+    let proxy_host = Host::parse(proxy.host_str().unwrap_or_default())
+        .map_err(|why| Failure::new(Class::Internal, format!("The proxy's host {why}.")))?;
+    let proxy_target = Target {
+        host: proxy_host,
+        port: proxy.port_or_known_default().unwrap_or(80),
+        family: IpFamily::Any,
+    };
     let stream = dial::connect(&proxy_target, ctx, deadline, trace).await?;
     if order.url.scheme() != "https" {
         return Ok(stream);
     }
     trace.enter(Stage::Connect);
-    let stream = dial::tunnel(stream, host, port, request::proxy_credentials(&proxy).as_deref()).await?;
+    let stream =
+        dial::tunnel(stream, host, port, request::proxy_credentials(&proxy).as_deref()).await?;
     trace.leave();
     Ok(stream)
 }
@@ -172,24 +201,44 @@ fn note(response: &Response<Incoming>, outcome: &mut Outcome) {
     outcome.headers = response
         .headers()
         .iter()
-        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
         .collect();
 }
 
 /// The failure of a probe that its deadline ended, by the phase that did not end.
-fn timed_out(check: &HttpCheck, ctx: &Context, trace: &Trace, outcome: &Outcome, timeout: Duration) -> Failure {
+fn timed_out(
+    check: &HttpCheck,
+    ctx: &Context,
+    trace: &Trace,
+    outcome: &Outcome,
+    timeout: Duration,
+) -> Failure {
     let url = outcome.url.as_ref().unwrap_or_else(|| check.url());
     let host = url.host_str().unwrap_or_default();
     let limit = seconds(timeout);
     match trace.stage() {
         Some(Stage::Resolve) => dial::lookup_timed_out(host, ctx, trace),
-        Some(Stage::Connect) => Failure::new(Class::ConnectTimeout, format!("No connection to {host} within {limit}.")),
-        Some(Stage::Tls) => Failure::new(Class::TlsTimeout, format!("The TLS handshake with {host} did not end within {limit}.")),
-        Some(Stage::FirstByte) => {
-            Failure::new(Class::HttpTimeoutFirstByte, format!("No first byte within {limit}: the server took the request and stayed silent."))
+        Some(Stage::Connect) => {
+            Failure::new(Class::ConnectTimeout, format!("No connection to {host} within {limit}."))
         }
-        Some(Stage::Transfer) => Failure::new(Class::HttpTimeoutBody, format!("The answer began but did not end within {limit}.")),
-        None => Failure::new(Class::AgentOverload, format!("This agent was too busy to go on within {limit}.")),
+        Some(Stage::Tls) => Failure::new(
+            Class::TlsTimeout,
+            format!("The TLS handshake with {host} did not end within {limit}."),
+        ),
+        Some(Stage::FirstByte) => Failure::new(
+            Class::HttpTimeoutFirstByte,
+            format!("No first byte within {limit}: the server took the request and stayed silent."),
+        ),
+        Some(Stage::Transfer) => Failure::new(
+            Class::HttpTimeoutBody,
+            format!("The answer began but did not end within {limit}."),
+        ),
+        None => Failure::new(
+            Class::AgentOverload,
+            format!("This agent was too busy to go on within {limit}."),
+        ),
     }
 }
 

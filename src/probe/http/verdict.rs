@@ -26,10 +26,16 @@ pub(super) fn conclude(
     end: Instant,
 ) -> Observation {
     let redactor = check.redactor();
-    let content_type = outcome.headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
+    let content_type = outcome
+        .headers
+        .iter()
+        .find(|(name, _)| name == "content-type")
+        .map(|(_, value)| value.as_str());
     let text = outcome.body.as_ref().map(|body| charset::decode(&body.bytes, content_type));
     let body = match (&text, &outcome.body) {
-        (Some(text), Some(body)) => Some(Body { text, size: body.bytes.len() as u64, cut: body.cut }),
+        (Some(text), Some(body)) => {
+            Some(Body { text, size: body.bytes.len() as u64, cut: body.cut })
+        }
         _ => None,
     };
     let final_url = outcome.url.as_ref().map(url::Url::as_str);
@@ -53,12 +59,18 @@ pub(super) fn conclude(
             (Some(failure), judged)
         }
     };
-    let assertions = check.conditions().zip(assertions).map(|(assertion, judged)| cleaned(&redactor, assertion, judged)).collect();
+    let assertions = check
+        .conditions()
+        .zip(assertions)
+        .map(|(assertion, judged)| cleaned(&redactor, assertion, judged))
+        .collect();
     let class = failure.as_ref().map(|failure| failure.class);
     Observation {
         outcome: class.map_or(Result3::Pass, Class::side),
         class,
-        message: failure.map(|failure| redactor.clean(&hide_urls(&redactor, &failure.message))).unwrap_or_default(),
+        message: failure
+            .map(|failure| redactor.clean(&hide_urls(&redactor, &failure.message)))
+            .unwrap_or_default(),
         phases_us: trace.phases(end),
         status: outcome.status,
         http_version: outcome.version.map(str::to_owned),
@@ -68,23 +80,31 @@ pub(super) fn conclude(
         assertions,
         evidence: Some(Evidence {
             headers: kept_headers(&redactor, &outcome.headers),
-            body: body.filter(|body| body.size > 0).map(|body| redactor.clean_prefix(body.text, BODY_KEPT)),
+            body: body
+                .filter(|body| body.size > 0)
+                .map(|body| redactor.clean_prefix(body.text, BODY_KEPT)),
             final_url: final_url.map(|url| redactor.url(url)),
             resolved: trace.resolved.iter().map(ToString::to_string).collect(),
         }),
         hops: outcome
             .hops
             .into_iter()
-            .map(|hop| Hop { url: redactor.url(&hop.url), location: redactor.url(&hop.location), ..hop })
+            .map(|hop| Hop {
+                url: redactor.url(&hop.url),
+                location: redactor.url(&hop.location),
+                ..hop
+            })
             .collect(),
     }
 }
 
 /// The failure of an answer that came whole: the status first, because everything else follows from it.
 fn condition_failure(check: &HttpCheck, judged: &[Judged], outcome: &Outcome) -> Option<Failure> {
-    let failed: Vec<(&Assertion, &Judged)> = check.conditions().zip(judged).filter(|(_, judged)| judged.holds == Some(false)).collect();
+    let failed: Vec<(&Assertion, &Judged)> =
+        check.conditions().zip(judged).filter(|(_, judged)| judged.holds == Some(false)).collect();
     let (_, first) = failed.first()?;
-    let status_failed = failed.iter().any(|(assertion, _)| matches!(assertion.subject(), Subject::Status));
+    let status_failed =
+        failed.iter().any(|(assertion, _)| matches!(assertion.subject(), Subject::Status));
     if let (true, Some(stopped)) = (status_failed, &outcome.stopped) {
         return Some(stopped.clone());
     }
@@ -98,14 +118,21 @@ fn condition_failure(check: &HttpCheck, judged: &[Judged], outcome: &Outcome) ->
         2 => " One more condition does not hold.".to_owned(),
         count => format!(" {} more conditions do not hold.", count - 1),
     };
-    Some(Failure::new(class, format!("{} should be {wanted}, but is {}.{more}", first.on, shorten(&first.actual))))
+    Some(Failure::new(
+        class,
+        format!("{} should be {wanted}, but is {}.{more}", first.on, shorten(&first.actual)),
+    ))
 }
 
 /// What can be said of a condition when the answer did not come whole.
 fn partly(assertion: &Assertion, seen: &Seen<'_>) -> Judged {
     let in_the_head = matches!(
         assertion.subject(),
-        Subject::Status | Subject::Header(_) | Subject::HttpVersion | Subject::FinalUrl | Subject::Redirects
+        Subject::Status
+            | Subject::Header(_)
+            | Subject::HttpVersion
+            | Subject::FinalUrl
+            | Subject::Redirects
     );
     match seen.status {
         None => assertion.unjudged("no answer"),
@@ -116,7 +143,11 @@ fn partly(assertion: &Assertion, seen: &Seen<'_>) -> Judged {
 
 fn cleaned(redactor: &Redactor, assertion: &Assertion, judged: Judged) -> Judged {
     let actual = match assertion.subject() {
-        Subject::Header(name) if judged.holds.is_some() && !judged.actual.starts_with("missing") => redactor.header(name, &judged.actual),
+        Subject::Header(name)
+            if judged.holds.is_some() && !judged.actual.starts_with("missing") =>
+        {
+            redactor.header(name, &judged.actual)
+        }
         Subject::FinalUrl => redactor.url(&judged.actual),
         _ => redactor.clean_prefix(&judged.actual, BODY_KEPT),
     };
@@ -125,10 +156,17 @@ fn cleaned(redactor: &Redactor, assertion: &Assertion, judged: Judged) -> Judged
 
 /// Messages name URLs; each word that is one loses its secrets.
 fn hide_urls(redactor: &Redactor, message: &str) -> String {
-    message.split(' ').map(|word| if word.contains("://") { redactor.url(word) } else { word.to_owned() }).collect::<Vec<_>>().join(" ")
+    message
+        .split(' ')
+        .map(|word| if word.contains("://") { redactor.url(word) } else { word.to_owned() })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-fn kept_headers(redactor: &Redactor, headers: &[(String, String)]) -> BTreeMap<String, Vec<String>> {
+fn kept_headers(
+    redactor: &Redactor,
+    headers: &[(String, String)],
+) -> BTreeMap<String, Vec<String>> {
     let mut kept: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in headers.iter().take(HEADERS_KEPT) {
         let value = redactor.header(name, value);

@@ -12,7 +12,9 @@ use quorate::domain::check::Check;
 use quorate::domain::observation::Observation;
 use quorate::net::{Guard, Resolver};
 use quorate::probe::{self, Context, Settings};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
@@ -124,7 +126,10 @@ pub(crate) async fn answering_in_turn(answers: Vec<Vec<u8>>) -> Target {
     .await
 }
 
-pub(crate) async fn note_head<S: AsyncRead + Unpin>(stream: &mut S, requests: &Arc<Mutex<Vec<String>>>) -> std::io::Result<()> {
+pub(crate) async fn note_head<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    requests: &Arc<Mutex<Vec<String>>>,
+) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await?);
@@ -136,7 +141,8 @@ pub(crate) async fn note_head<S: AsyncRead + Unpin>(stream: &mut S, requests: &A
 /// A whole answer with a length.
 pub(crate) fn ok(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
-    let mut answer = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+    let mut answer =
+        format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     answer.extend_from_slice(body);
     answer
 }
@@ -159,7 +165,9 @@ pub(crate) struct Chain {
 }
 
 fn named(name: &str, names: &[&str]) -> CertificateParams {
-    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+    let mut params =
+        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+            .unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
     params
@@ -173,13 +181,22 @@ fn authority_params(name: &str) -> CertificateParams {
 
 impl Authority {
     pub(crate) fn root(name: &str) -> Self {
-        Self { issuer: CertifiedIssuer::self_signed(authority_params(name), KeyPair::generate().unwrap()).unwrap() }
+        Self {
+            issuer: CertifiedIssuer::self_signed(
+                authority_params(name),
+                KeyPair::generate().unwrap(),
+            )
+            .unwrap(),
+        }
     }
 
     pub(crate) fn intermediate(&self, name: &str, ends_in_s: i64) -> Self {
         let mut params = authority_params(name);
         valid(&mut params, -YEAR, ends_in_s);
-        Self { issuer: CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.issuer).unwrap() }
+        Self {
+            issuer: CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.issuer)
+                .unwrap(),
+        }
     }
 
     pub(crate) fn der(&self) -> CertificateDer<'static> {
@@ -196,7 +213,10 @@ impl Authority {
         let mut params = named(names.first().copied().unwrap_or("nobody"), names);
         valid(&mut params, from_s, until_s);
         let cert = params.signed_by(&key, &self.issuer).unwrap();
-        Chain { certs: vec![cert.der().clone()], key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
+        Chain {
+            certs: vec![cert.der().clone()],
+            key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        }
     }
 
     pub(crate) fn roots(&self) -> RootCertStore {
@@ -213,12 +233,14 @@ impl Chain {
     }
 
     pub(crate) fn acceptor(self, alpn: &[&[u8]]) -> TlsAcceptor {
-        let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(self.certs, self.key)
-            .unwrap();
+        let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(
+            rustls::crypto::ring::default_provider(),
+        ))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(self.certs, self.key)
+        .unwrap();
         config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
         TlsAcceptor::from(Arc::new(config))
     }
@@ -252,7 +274,10 @@ pub(crate) fn tls_on(listener: TcpListener, chain: Chain, answer: Vec<u8>) -> Ta
     })
 }
 
-pub(crate) async fn write_and_close<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) async fn write_and_close<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    bytes: &[u8],
+) -> std::io::Result<()> {
     stream.write_all(bytes).await?;
     stream.shutdown().await
 }
@@ -269,11 +294,14 @@ pub(crate) enum Say {
 
 /// A name server; `say` gets the name without its last dot, whether IPv6 is asked for, and how often this
 /// pair was asked before.
-pub(crate) async fn dns(say: impl Fn(&str, bool, usize) -> Say + Send + Sync + 'static) -> (SocketAddr, JoinHandle<()>) {
+pub(crate) async fn dns(
+    say: impl Fn(&str, bool, usize) -> Say + Send + Sync + 'static,
+) -> (SocketAddr, JoinHandle<()>) {
     let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let addr = socket.local_addr().unwrap();
     let task = tokio::spawn(async move {
-        let mut asked: std::collections::HashMap<(String, bool), usize> = std::collections::HashMap::new();
+        let mut asked: std::collections::HashMap<(String, bool), usize> =
+            std::collections::HashMap::new();
         let mut buffer = [0u8; 1500];
         let mut open = tokio::task::JoinSet::new();
         while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
@@ -294,7 +322,8 @@ pub(crate) async fn dns(say: impl Fn(&str, bool, usize) -> Say + Send + Sync + '
                     Say::Nxdomain => (3, Vec::new()),
                     Say::Servfail => (2, Vec::new()),
                 };
-                let addresses = addresses.into_iter().filter(|ip| ip.is_ipv6() == v6).collect::<Vec<_>>();
+                let addresses =
+                    addresses.into_iter().filter(|ip| ip.is_ipv6() == v6).collect::<Vec<_>>();
                 let _ = socket.send_to(&reply(&query, question_end, code, &addresses), from).await;
             });
         }

@@ -259,7 +259,11 @@ pub(crate) fn refused() -> Observation {
     observation(Outcome::Fail, Some(Class::ConnectRefused), None)
 }
 
-pub(crate) fn observation(outcome: Outcome, class: Option<Class>, status: Option<u16>) -> Observation {
+pub(crate) fn observation(
+    outcome: Outcome,
+    class: Option<Class>,
+    status: Option<u16>,
+) -> Observation {
     Observation {
         outcome,
         class,

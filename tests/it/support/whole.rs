@@ -82,8 +82,13 @@ impl Whole {
     }
 
     /// Makes a location and an agent there, and starts it.
-    pub(crate) async fn agent(&self, location: &str, change: impl FnOnce(&mut AgentConfig)) -> RunningAgent {
-        let body = json!({"name": location, "region": location, "domain": format!("net-{location}")});
+    pub(crate) async fn agent(
+        &self,
+        location: &str,
+        change: impl FnOnce(&mut AgentConfig),
+    ) -> RunningAgent {
+        let body =
+            json!({"name": location, "region": location, "domain": format!("net-{location}")});
         let made = self.client.post("locations", body).await;
         let enrolled = self.client.post("agents", json!({"location": made["id"]})).await;
         let token = enrolled["secret"].as_str().unwrap().to_owned();
@@ -130,17 +135,12 @@ impl Coordinator {
         .await;
         started
     }
+}
 
-    /// Cuts it off where it stands, as a kill does.
-    pub(crate) fn kill(self) {
-        self.running.abort();
+impl Drop for Coordinator {
+    fn drop(&mut self) {
         self.shutdown.stop_now();
-    }
-
-    /// Stops it in order.
-    pub(crate) async fn stop(self) {
-        self.shutdown.finish(Duration::ZERO, Duration::from_secs(10)).await;
-        self.running.await.unwrap().unwrap();
+        self.running.abort();
     }
 }
 
@@ -185,6 +185,7 @@ fn plain_client() -> reqwest::Client {
 
 /// Looks again and again until there is an answer. A test that waits for ever is ended by the runner,
 /// which names it; `what` is in its output then.
+#[expect(clippy::print_stderr, reason = "shown only when the test fails")]
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     eprintln!("waiting until {what}");
     loop {

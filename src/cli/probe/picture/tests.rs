@@ -54,7 +54,13 @@ fn a_pass_at_120_columns_has_facts_and_conditions_side_by_side() {
     let text = draw(&Term::plain(120), &passing(), None);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[7].chars().count(), 116);
-    assert!(lines[8].contains(" 50 ms ") && lines[8].contains(" 100 ms ") && lines[8].ends_with("150 ms"), "{}", lines[8]);
+    assert!(
+        lines[8].contains(" 50 ms ")
+            && lines[8].contains(" 100 ms ")
+            && lines[8].ends_with("150 ms"),
+        "{}",
+        lines[8]
+    );
     assert_eq!(
         lines[10..].join("\n"),
         "  address      203.0.113.74 (IPv4), of 2: also 2001:db8::74, not used         conditions  3 of 3 hold
@@ -70,7 +76,8 @@ fn a_failure_hatches_the_phase_that_did_not_end() {
     let mut seen = passing();
     seen.outcome = Outcome::Fail;
     seen.class = Some(Class::HttpTimeoutFirstByte);
-    seen.message = "No first byte within 10\u{a0}s: the server took the request and stayed silent.".into();
+    seen.message =
+        "No first byte within 10\u{a0}s: the server took the request and stayed silent.".into();
     seen.address = Some("203.0.113.10".into());
     (seen.status, seen.http_version, seen.size) = (None, None, None);
     seen.phases_us = serde_json::from_value(json!({"resolve": 5000, "connect": 22000, "tls": 35000, "first_byte": 9_938_000, "total": 10_000_000})).unwrap();
@@ -116,7 +123,8 @@ fn a_condition_that_does_not_hold_shows_what_was_there() {
     seen.assertions[1].holds = Some(false);
     seen.assertions[1].actual = "\"degraded\"".into();
     seen.assertions[2].actual = "121.000 ms".into();
-    seen.evidence.as_mut().unwrap().body = Some("{\"status\":\"degraded\",\"queue\":1841,\"token\":\"(hidden)\"}\n".into());
+    seen.evidence.as_mut().unwrap().body =
+        Some("{\"status\":\"degraded\",\"queue\":1841,\"token\":\"(hidden)\"}\n".into());
     assert_eq!(
         draw(&Term::plain(80), &seen, None),
         "\
@@ -150,10 +158,19 @@ fn an_error_names_the_flag_and_never_breaks_it() {
 #[test]
 fn a_slow_pass_says_so_and_hops_stand_before_the_bars() {
     let mut seen = passing();
-    assert!(draw(&Term::plain(80), &seen, Some(100)).starts_with("▲ Slow  HTTP 200 in 118 ms from 203.0.113.74, slower than 100 ms\n"));
-    assert!(draw(&Term::plain(80), &seen, Some(118)).starts_with("● Pass"), "slow is strictly above");
+    assert!(
+        draw(&Term::plain(80), &seen, Some(100))
+            .starts_with("▲ Slow  HTTP 200 in 118 ms from 203.0.113.74, slower than 100 ms\n")
+    );
+    assert!(
+        draw(&Term::plain(80), &seen, Some(118)).starts_with("● Pass"),
+        "slow is strictly above"
+    );
     seen.hops = serde_json::from_value(json!([{"url": "http://shop.example", "status": 301, "location": "https://shop.example/", "address": null, "duration_us": 14000}])).unwrap();
-    assert!(draw(&Term::plain(80), &seen, None).contains("\n  hop 1  301 http://shop.example → https://shop.example/  14 ms\n"));
+    assert!(
+        draw(&Term::plain(80), &seen, None)
+            .contains("\n  hop 1  301 http://shop.example → https://shop.example/  14 ms\n")
+    );
 }
 
 #[test]
@@ -165,7 +182,10 @@ fn what_strangers_send_does_not_steer_the_terminal() {
     seen.assertions[1].actual = "\u{1b}[2J".into();
     seen.evidence.as_mut().unwrap().body = Some("\u{1b}]0;owned\u{7} \u{9b}31m x\u{202e}y".into());
     let text = draw(&Term::plain(80), &seen, None);
-    assert!(!text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text:?}");
+    assert!(
+        !text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'),
+        "{text:?}"
+    );
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use serde_json::Value;
 use url::Url;
 
-use super::{Auth, DEFAULT_MAX_BODY, DEFAULT_MAX_REDIRECTS, Header, HttpCheck, HttpVersion, IpFamily, LARGEST_MAX_BODY, Tls};
+use super::{
+    Auth, DEFAULT_MAX_BODY, DEFAULT_MAX_REDIRECTS, Header, HttpCheck, HttpVersion, IpFamily,
+    LARGEST_MAX_BODY, Tls,
+};
 use crate::domain::Invalid;
 use crate::domain::address::Host;
 use crate::domain::assertion::{Assertion, HTTP_SUBJECTS, is_header_name};
@@ -14,7 +17,10 @@ use crate::domain::redactor::percent_encoded;
 /// The `check` object for the API document.
 #[derive(utoipa::ToSchema)]
 #[schema(as = Check)]
-#[expect(dead_code, reason = "describes the JSON; checks are read by hand so that refusals name their field")]
+#[expect(
+    dead_code,
+    reason = "describes the JSON; checks are read by hand so that refusals name their field"
+)]
 pub(crate) struct Described {
     /// `http`
     #[schema(example = "http")]
@@ -55,15 +61,32 @@ pub(crate) struct Described {
 }
 
 const FIELDS: &[&str] = &[
-    "kind", "url", "method", "headers", "body", "auth", "follow_redirects", "max_redirects", "http_version", "proxy", "tls",
-    "ip_family", "max_body", "assertions",
+    "kind",
+    "url",
+    "method",
+    "headers",
+    "body",
+    "auth",
+    "follow_redirects",
+    "max_redirects",
+    "http_version",
+    "proxy",
+    "tls",
+    "ip_family",
+    "max_body",
+    "assertions",
 ];
 
 impl HttpCheck {
     pub(in crate::domain::check) fn parse(mut fields: Fields) -> Result<Self, Invalid> {
         let (url_text, url, user) = target(&fields.required_string("url")?)?;
         let auth = match (auth(&mut fields)?, user) {
-            (Some(_), Some(_)) => return Err(Invalid::new("url", "holds a user name, and auth is set too; keep one")),
+            (Some(_), Some(_)) => {
+                return Err(Invalid::new(
+                    "url",
+                    "holds a user name, and auth is set too; keep one",
+                ));
+            }
             (auth, user) => auth.or(user),
         };
         let ip_family = family(&mut fields, &url)?;
@@ -74,12 +97,16 @@ impl HttpCheck {
             body: body(&mut fields)?,
             auth,
             follow_redirects: fields.bool("follow_redirects")?.unwrap_or(true),
-            max_redirects: fields.integer("max_redirects", 0..=20)?.map_or(DEFAULT_MAX_REDIRECTS, |n| n as u8),
+            max_redirects: fields
+                .integer("max_redirects", 0..=20)?
+                .map_or(DEFAULT_MAX_REDIRECTS, |n| n as u8),
             http_version: version(&mut fields)?,
             proxy: proxy(&mut fields)?,
             tls,
             ip_family,
-            max_body: fields.integer("max_body", 1..=i64::from(LARGEST_MAX_BODY))?.map_or(DEFAULT_MAX_BODY, |n| n as u32),
+            max_body: fields
+                .integer("max_body", 1..=i64::from(LARGEST_MAX_BODY))?
+                .map_or(DEFAULT_MAX_BODY, |n| n as u32),
             assertions: assertions(&mut fields)?,
             implied: Vec::new(),
             filled: Vec::new(),
@@ -88,8 +115,13 @@ impl HttpCheck {
             url,
         };
         fields.finish(FIELDS)?;
-        if check.auth.is_some() && check.headers.iter().any(|h| h.name.eq_ignore_ascii_case("authorization")) {
-            return Err(Invalid::new("auth", "is set, and so is the header authorization; keep one"));
+        if check.auth.is_some()
+            && check.headers.iter().any(|h| h.name.eq_ignore_ascii_case("authorization"))
+        {
+            return Err(Invalid::new(
+                "auth",
+                "is set, and so is the header authorization; keep one",
+            ));
         }
         check.imply();
         Ok(check)
@@ -127,22 +159,36 @@ fn target(text: &str) -> Result<(String, Url, Option<Auth>), Invalid> {
 /// `%65xample.com` and would read a placeholder as a host.
 pub(super) fn parse_url(text: &str, field: &str, schemes: &[&str]) -> Result<Url, Invalid> {
     let refused = |why: String| Invalid::new(field, why);
-    let names = secret::fill(text, |_| Ok("x".into())).map_err(|refusal| Invalid::new(field, refusal.message))?;
+    let names = secret::fill(text, |_| Ok("x".into()))
+        .map_err(|refusal| Invalid::new(field, refusal.message))?;
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(refused(format!("needs a scheme, such as {}://", schemes.last().unwrap_or(&"http"))));
+        return Err(refused(format!(
+            "needs a scheme, such as {}://",
+            schemes.last().unwrap_or(&"http")
+        )));
     };
     if !schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return Err(refused(format!("{scheme} is not a scheme that can be used here; use {}", schemes.join(" or "))));
+        return Err(refused(format!(
+            "{scheme} is not a scheme that can be used here; use {}",
+            schemes.join(" or ")
+        )));
     }
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if secret::has_placeholder(host) || host.contains('{') {
-        return Err(refused("a secret cannot stand in the host; it belongs into the path, the query or a header".into()));
+        return Err(refused(
+            "a secret cannot stand in the host; it belongs into the path, the query or a header"
+                .into(),
+        ));
     }
     if host.is_empty() || host.starts_with(':') {
         return Err(refused("has no host".into()));
     }
-    let bare = if host.starts_with('[') { host.split_inclusive(']').next().unwrap_or(host) } else { host.split(':').next().unwrap_or(host) };
+    let bare = if host.starts_with('[') {
+        host.split_inclusive(']').next().unwrap_or(host)
+    } else {
+        host.split(':').next().unwrap_or(host)
+    };
     Host::parse(bare).map_err(|why| refused(format!("the host {why}")))?;
     let url = Url::parse(&names).map_err(|error| refused(format!("is not a URL: {error}")))?;
     if url.port() == Some(0) {
@@ -164,7 +210,10 @@ fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, tail)) = rest.split_first() {
-        let digits = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|pair| std::str::from_utf8(pair).ok());
+        let digits = (*first == b'%')
+            .then(|| tail.get(..2))
+            .flatten()
+            .and_then(|pair| std::str::from_utf8(pair).ok());
         match digits.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
@@ -182,7 +231,10 @@ fn percent_decoded(text: &str) -> String {
 fn method(fields: &mut Fields) -> Result<String, Invalid> {
     let method = fields.string("method")?.unwrap_or_else(|| "GET".into()).to_ascii_uppercase();
     if !is_header_name(&method) || method.len() > 32 {
-        return Err(Invalid::new("method", format!("{method:?} is not a method, such as GET or POST")));
+        return Err(Invalid::new(
+            "method",
+            format!("{method:?} is not a method, such as GET or POST"),
+        ));
     }
     if method == "CONNECT" {
         return Err(Invalid::new("method", "CONNECT asks for a tunnel, not for an answer"));
@@ -193,7 +245,10 @@ fn method(fields: &mut Fields) -> Result<String, Invalid> {
 fn headers(fields: &mut Fields) -> Result<Vec<Header>, Invalid> {
     let Some(value) = fields.take("headers") else { return Ok(Vec::new()) };
     let Value::Object(map) = value else {
-        return Err(Invalid::new("headers", format!("must be an object of names and values, not {}", kind_of(&value))));
+        return Err(Invalid::new(
+            "headers",
+            format!("must be an object of names and values, not {}", kind_of(&value)),
+        ));
     };
     let mut headers = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -203,9 +258,14 @@ fn headers(fields: &mut Fields) -> Result<Vec<Header>, Invalid> {
             return Err(Invalid::new(field, "is not a header name"));
         }
         if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(Invalid::new(field, "stands twice; header names do not differ by case. Use a list of values"));
+            return Err(Invalid::new(
+                field,
+                "stands twice; header names do not differ by case. Use a list of values",
+            ));
         }
-        if ["content-length", "transfer-encoding", "connection", "upgrade"].contains(&name.to_ascii_lowercase().as_str()) {
+        if ["content-length", "transfer-encoding", "connection", "upgrade"]
+            .contains(&name.to_ascii_lowercase().as_str())
+        {
             return Err(Invalid::new(field, "is set by the connection itself"));
         }
         let values = match value {
@@ -220,11 +280,20 @@ fn headers(fields: &mut Fields) -> Result<Vec<Header>, Invalid> {
                 return Err(Invalid::new(field, format!("must be text, not {}", kind_of(&value))));
             };
             header_value(&value, &field)?;
-            headers.push(Header { name: name.clone(), value: value.trim().to_owned(), secret: false });
+            headers.push(Header {
+                name: name.clone(),
+                value: value.trim().to_owned(),
+                secret: false,
+            });
         }
     }
-    if headers.len() > 100 || headers.iter().map(|h| h.name.len() + h.value.len()).sum::<usize>() > 32_000 {
-        return Err(Invalid::new("headers", "are more than 100, or longer than 32000 characters together"));
+    if headers.len() > 100
+        || headers.iter().map(|h| h.name.len() + h.value.len()).sum::<usize>() > 32_000
+    {
+        return Err(Invalid::new(
+            "headers",
+            "are more than 100, or longer than 32000 characters together",
+        ));
     }
     Ok(headers)
 }
@@ -234,7 +303,9 @@ pub(super) fn header_value(value: &str, field: &str) -> Result<(), Invalid> {
     if value.chars().any(|c| (c.is_control() && c != '\t') || c == '\u{7f}') {
         return Err(Invalid::new(field, "holds a control character or a line break"));
     }
-    secret::fill(value, |_| Ok(String::new())).map(|_| ()).map_err(|refusal| Invalid::new(field, refusal.message))
+    secret::fill(value, |_| Ok(String::new()))
+        .map(|_| ())
+        .map_err(|refusal| Invalid::new(field, refusal.message))
 }
 
 fn body(fields: &mut Fields) -> Result<Option<String>, Invalid> {
@@ -243,7 +314,8 @@ fn body(fields: &mut Fields) -> Result<Option<String>, Invalid> {
         if body.len() > 1 << 18 {
             return Err(Invalid::new("body", "is longer than 256 KiB"));
         }
-        secret::fill(body, |_| Ok(String::new())).map_err(|refusal| Invalid::new("body", refusal.message))?;
+        secret::fill(body, |_| Ok(String::new()))
+            .map_err(|refusal| Invalid::new("body", refusal.message))?;
     }
     Ok(body)
 }
@@ -257,9 +329,17 @@ fn auth(fields: &mut Fields) -> Result<Option<Auth>, Invalid> {
         match (basic, bearer) {
             (Some(basic), None) => {
                 let mut basic = Fields::of(basic, "basic")?;
-                let read = |basic: &mut Fields| Ok((basic.required_string("username")?, basic.string("password")?.unwrap_or_default()));
-                let (username, password) = read(&mut basic).map_err(|refusal: Invalid| refusal.under("basic"))?;
-                basic.finish(&["username", "password"]).map_err(|refusal| refusal.under("basic"))?;
+                let read = |basic: &mut Fields| {
+                    Ok((
+                        basic.required_string("username")?,
+                        basic.string("password")?.unwrap_or_default(),
+                    ))
+                };
+                let (username, password) =
+                    read(&mut basic).map_err(|refusal: Invalid| refusal.under("basic"))?;
+                basic
+                    .finish(&["username", "password"])
+                    .map_err(|refusal| refusal.under("basic"))?;
                 if username.contains(':') {
                     return Err(Invalid::new("basic.username", "cannot hold a colon"));
                 }
@@ -275,7 +355,9 @@ fn auth(fields: &mut Fields) -> Result<Option<Auth>, Invalid> {
             (None, None) => Err(Invalid::new("", "needs basic or bearer")),
         }
     };
-    Fields::of(value, "auth").and_then(|auth| inner(auth).map_err(|refusal| refusal.under("auth"))).map(Some)
+    Fields::of(value, "auth")
+        .and_then(|auth| inner(auth).map_err(|refusal| refusal.under("auth")))
+        .map(Some)
 }
 
 fn tls(fields: &mut Fields) -> Result<Tls, Invalid> {
@@ -284,15 +366,27 @@ fn tls(fields: &mut Fields) -> Result<Tls, Invalid> {
     let mut read = || {
         let server_name = match tls.string("server_name")? {
             None => None,
-            Some(name) => match Host::parse(&name).map_err(|why| Invalid::new("server_name", why))? {
-                Host::Name(name) => Some(name),
-                Host::Ip(_) => return Err(Invalid::new("server_name", "must be a name; it is not sent for addresses")),
-            },
+            Some(name) => {
+                match Host::parse(&name).map_err(|why| Invalid::new("server_name", why))? {
+                    Host::Name(name) => Some(name),
+                    Host::Ip(_) => {
+                        return Err(Invalid::new(
+                            "server_name",
+                            "must be a name; it is not sent for addresses",
+                        ));
+                    }
+                }
+            }
         };
-        Ok(Tls { verify: tls.bool("verify")?.unwrap_or(true), server_name, min_days_left: tls.integer("min_days_left", 0..=3_650)? })
+        Ok(Tls {
+            verify: tls.bool("verify")?.unwrap_or(true),
+            server_name,
+            min_days_left: tls.integer("min_days_left", 0..=3_650)?,
+        })
     };
     let result = read().map_err(|refusal: Invalid| refusal.under("tls"))?;
-    tls.finish(&["verify", "server_name", "min_days_left"]).map_err(|refusal| refusal.under("tls"))?;
+    tls.finish(&["verify", "server_name", "min_days_left"])
+        .map_err(|refusal| refusal.under("tls"))?;
     Ok(result)
 }
 
@@ -301,7 +395,9 @@ fn version(fields: &mut Fields) -> Result<HttpVersion, Invalid> {
         None | Some("auto") => Ok(HttpVersion::Auto),
         Some("1.1") => Ok(HttpVersion::Http1),
         Some("2") => Ok(HttpVersion::Http2),
-        Some(other) => Err(Invalid::new("http_version", format!("{other} is not known; use auto, 1.1 or 2"))),
+        Some(other) => {
+            Err(Invalid::new("http_version", format!("{other} is not known; use auto, 1.1 or 2")))
+        }
     }
 }
 
@@ -329,7 +425,10 @@ fn proxy(fields: &mut Fields) -> Result<Option<String>, Invalid> {
         Some(text) => {
             let url = parse_url(text.trim(), "proxy", &["http"])?;
             if url.path() != "/" || url.query().is_some() {
-                return Err(Invalid::new("proxy", "is a host and a port only, such as http://proxy.example:3128"));
+                return Err(Invalid::new(
+                    "proxy",
+                    "is a host and a port only, such as http://proxy.example:3128",
+                ));
             }
             Ok(Some(text.trim().to_owned()))
         }

@@ -122,16 +122,32 @@ impl HttpCheck {
             Some(Auth::Bearer(token)) => texts.push(token.clone()),
             None => {}
         }
-        for header in self.headers.iter().filter(|header| header.secret || is_secret_header(&header.name)) {
+        for header in
+            self.headers.iter().filter(|header| header.secret || is_secret_header(&header.name))
+        {
             texts.push(header.value.clone());
             // `Bearer abcd` may be echoed as `abcd`, and a cookie value without its name. Parts of a
             // few characters are no secrets, and hiding every `1` would leave no evidence.
             let token = header.value.split_once(' ').map(|(_, token)| token);
-            let cookies = header.value.split(';').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.trim());
+            let cookies = header
+                .value
+                .split(';')
+                .filter_map(|pair| pair.split_once('='))
+                .map(|(_, value)| value.trim());
             let cookies = cookies.filter(|_| header.name.eq_ignore_ascii_case("cookie"));
-            texts.extend(token.into_iter().chain(cookies).filter(|part| part.len() >= SHORTEST_PART).map(str::to_owned));
+            texts.extend(
+                token
+                    .into_iter()
+                    .chain(cookies)
+                    .filter(|part| part.len() >= SHORTEST_PART)
+                    .map(str::to_owned),
+            );
         }
-        let secret_pairs = self.url.query_pairs().filter(|(name, _)| is_secret_parameter(name)).map(|(_, value)| value.into_owned());
+        let secret_pairs = self
+            .url
+            .query_pairs()
+            .filter(|(name, _)| is_secret_parameter(name))
+            .map(|(_, value)| value.into_owned());
         texts.extend(secret_pairs);
         if let Some(proxy) = self.proxy()
             && let Some(password) = proxy.password()
@@ -155,8 +171,11 @@ fn take(text: &mut String, place: &str, taken: &mut Taken) {
 
 /// `header.cookie`, and `header.cookie.2` for the second.
 fn numbered(part: &str, name: &str, counts: &mut BTreeMap<String, usize>) -> String {
-    let safe: String =
-        name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect();
+    let safe: String = name
+        .chars()
+        .take(60)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
+        .collect();
     let place = format!("{part}.{safe}");
     let count = counts.entry(place.clone()).or_default();
     *count += 1;
@@ -172,7 +191,9 @@ fn take_from_query(url: &str, counts: &mut BTreeMap<String, usize>, taken: &mut 
     let pairs: Vec<String> = query
         .split('&')
         .map(|pair| match pair.split_once('=') {
-            Some((name, value)) if is_secret_parameter(name) && !value.is_empty() && !has_placeholder(value) => {
+            Some((name, value))
+                if is_secret_parameter(name) && !value.is_empty() && !has_placeholder(value) =>
+            {
                 let place = numbered("query", name, counts);
                 if value != HIDDEN {
                     let decoded = url::form_urlencoded::parse(format!("v={value}").as_bytes())
@@ -197,9 +218,10 @@ fn take_from_user(proxy: &str, taken: &mut Taken) -> String {
         return proxy.to_owned();
     }
     if password != HIDDEN {
-        let decoded = url::form_urlencoded::parse(format!("v={}", password.replace('+', "%2B")).as_bytes())
-            .next()
-            .map_or_else(|| password.to_owned(), |(_, value)| value.into_owned());
+        let decoded =
+            url::form_urlencoded::parse(format!("v={}", password.replace('+', "%2B")).as_bytes())
+                .next()
+                .map_or_else(|| password.to_owned(), |(_, value)| value.into_owned());
         taken.insert(inline_name("proxy.password"), Secret::new(decoded));
     }
     format!("{scheme}://{name}:{}@{host}", inline_placeholder("proxy.password"))
