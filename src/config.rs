@@ -29,7 +29,7 @@ pub fn without_empty_variables(command: clap::Command) -> clap::Command {
 /// Probes from this machine for a coordinator. Outbound connections only.
 #[derive(Debug, Clone, clap::Args)]
 pub struct AgentConfig {
-    /// Where the coordinator answers, such as https://quorate.example. Plain http is taken for
+    /// Where the coordinator answers, such as `https://quorate.example`. Plain http is taken for
     /// loopback addresses only, or with --insecure-http.
     #[arg(long, env = "QUORATE_COORDINATOR_URL", value_name = "URL")]
     pub coordinator_url: Url,

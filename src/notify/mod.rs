@@ -4,7 +4,7 @@
 //! transaction is open while sending. [`Notifier::run`] repeats it, woken by the commit that queued a
 //! notice, and by a poll in case that word was lost.
 //!
-//! A new channel kind is a file here with a `send`, one arm in [`Notifier::send`], and its
+//! A new channel kind is a file here with a `send`, one arm in `Notifier::send`, and its
 //! configuration in `domain::channel`.
 //!
 //! * At least once: a process that dies between sending and settling leaves a lease that runs out,

@@ -1,6 +1,6 @@
 //! ONE check, one attempt: [`run`] always ends within its timeout and always gives an [`Observation`].
 //!
-//! What one probe knows lives in its [`trace::Trace`], outside the future that does the work: when the
+//! What one probe knows lives in its `trace::Trace`, outside the future that does the work: when the
 //! deadline drops that future, everything seen so far is still there and says which phase did not end.
 
 mod dial;
