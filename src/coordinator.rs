@@ -58,6 +58,7 @@ pub async fn run(
     let keep_time = keep_time(clock.clone(), pool.clone());
     shutdown.spawn(stopping.clone().run_until_cancelled_owned(keep_time));
 
+    let served_at = listen_url.clone();
     let api = ApiConfig {
         public_url: config.server.public_url.clone(),
         listen_url,
@@ -69,6 +70,7 @@ pub async fn run(
     let app = api::router(state.clone()).merge(api::own_health::router(state));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();
+    tracing::info!(url = %served_at, "serving");
     axum::serve(listener, app)
         .with_graceful_shutdown(stopping.clone().cancelled_owned())
         .await

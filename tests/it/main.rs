@@ -10,6 +10,7 @@ mod agent_link;
 mod api_openapi;
 mod database;
 mod decide;
+mod drill;
 mod end_to_end;
 mod layering;
 mod notify_mail;

@@ -1,8 +1,10 @@
 //! What the tests stand on: a database each, and real counterparts to talk to.
 
 pub(crate) mod coordinator_end;
+pub(crate) mod coordinator_process;
 pub(crate) mod db;
 pub(crate) mod delivery;
+pub(crate) mod drill;
 pub(crate) mod hook_sink;
 pub(crate) mod mail_sink;
 pub(crate) mod scratch;
