@@ -2,46 +2,30 @@
 //! report and having told people. Nothing is lost, and nothing is doubled: a receiver may hear the same
 //! id twice, never two ids for one notice.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate::{
     domain::{
-        channel::{ChannelConfig, ChannelKind},
         decision::{Live, State},
         ids::MonitorKey,
-        observation::{Class, Observation, Outcome, RunKind},
     },
-    protocol::{Batch, BatchAnswer, Report},
-    store::{
-        self,
-        channels::{self, ChannelValues},
-        seal::Sealer,
-    },
+    store,
 };
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::support::{
     coordinator_process::CoordinatorProcess,
     db::TestDb,
-    delivery::KEY,
-    drill::{Step, Trap, until},
-    hook_sink::{HookSink, Order},
-    watch::observation,
+    drill::{Step, Trap},
+    hook_sink::{HookSink, Order, Received},
+    sender::{Attempts, Sender},
+    whole::{Client, admit_client, until},
 };
 
-/// `qrt_` and 32 bytes of sevens.
-const TOKEN: &str = "qrt_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 const MONITORS: usize = 3;
 
-/// Seconds before now, and whether the target answered. Far enough apart that the order is beyond
-/// doubt, although each coordinator measures by a clock that it set by the database's.
-type Attempts = &'static [(u64, bool)];
 const WELL: Attempts = &[(40, true)];
 const BROKEN: Attempts = &[(30, false), (25, false)];
 const HEALED: Attempts = &[(15, true), (5, true)];
@@ -148,40 +132,28 @@ impl Drill {
     async fn start() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
-        sqlx::query(
-            "insert into api_token (token_id, name, role, token_hash, created_by, created_at)
-             values (gen_random_uuid(), 'test', 'admin', $1, 'test', now())",
-        )
-        .bind(Sha256::digest(TOKEN.as_bytes()).to_vec())
-        .execute(db.pool())
-        .await
-        .unwrap();
+        admit_client(&db).await;
         Trap::install(db.pool()).await;
-        let (victim, survivor) =
-            tokio::join!(CoordinatorProcess::start(&db, "one"), CoordinatorProcess::start(&db, "two"));
+        let (victim, survivor) = tokio::join!(
+            CoordinatorProcess::start(&db, "one"),
+            CoordinatorProcess::start(&db, "two")
+        );
         let sink = HookSink::start().await;
-        save_channel(db.pool(), &sink.url).await;
+        let client = Client::new(survivor.url.parse().unwrap());
+        let channel = json!({"name": "hook", "kind": "webhook", "config": {"url": sink.url}});
+        client.post("channels", channel).await;
         let mut agents = Vec::new();
         for name in ["eu", "us", "ap"] {
             let body = json!({"name": name, "region": name, "domain": format!("net-{name}")});
-            let location = post(&survivor.url, "locations", body).await;
-            let agent = post(&survivor.url, "agents", json!({"location": location["id"]})).await;
+            let location = client.post("locations", body).await;
+            let agent = client.post("agents", json!({"location": location["id"]})).await;
             agents.push(Sender::new(agent["secret"].as_str().unwrap(), name));
         }
         let mut monitors = Vec::new();
         for number in 0..MONITORS {
             monitors.push(monitor(db.pool(), &format!("shop-{number}")).await);
         }
-        Self {
-            db,
-            sink,
-            received: 0,
-            heard: BTreeMap::new(),
-            victim,
-            survivor,
-            agents,
-            monitors,
-        }
+        Self { db, sink, received: 0, heard: BTreeMap::new(), victim, survivor, agents, monitors }
     }
 
     /// Every location reports; by the second one's batch it is decided. The victim dies at that step, the
@@ -251,7 +223,8 @@ impl Drill {
         agents[2].deliver(&batches[2], &survivor.url).await;
         let due = before + MONITORS as i64;
         until("the survivor has told all", async || {
-            count(db.pool(), "notice where outcome = 'delivered'").await == due
+            let told = count(db.pool(), "notice where outcome = 'delivered'").await;
+            (told == due).then_some(())
         })
         .await;
         *victim = CoordinatorProcess::start(db, victim.name).await;
@@ -268,7 +241,8 @@ impl Drill {
         .fetch_all(pool)
         .await
         .unwrap();
-        let mut sent: Vec<(String, Uuid, i32)> = self.agents.iter().flat_map(Sender::sent).collect();
+        let mut sent: Vec<(String, Uuid, i32)> =
+            self.agents.iter().flat_map(Sender::sent).collect();
         sent.sort_by(|a, b| (&a.0, a.2).cmp(&(&b.0, b.2)));
         assert_eq!(stored, sent);
         let instants = "(select distinct monitor_id, location_id, effective_at from report) as r";
@@ -293,12 +267,14 @@ impl Drill {
         let mut expected = BTreeMap::new();
         for (incident, kind, id, outcome) in notices {
             assert_eq!(outcome, "delivered");
-            let twin = expected.insert((incident.to_string(), format!("incident.{kind}")), id.to_string());
+            let twin =
+                expected.insert((incident.to_string(), format!("incident.{kind}")), id.to_string());
             assert_eq!(twin, None, "two notices of one {kind}");
         }
         assert_eq!(expected.len(), 2 * MONITORS);
         let ids = |all: &Vec<String>| all.iter().cloned().collect::<BTreeSet<_>>();
-        let heard: BTreeMap<_, _> = self.heard.iter().map(|(what, all)| (what.clone(), ids(all))).collect();
+        let heard: BTreeMap<_, _> =
+            self.heard.iter().map(|(what, all)| (what.clone(), ids(all))).collect();
         let expected: BTreeMap<_, _> =
             expected.into_iter().map(|(what, id)| (what, BTreeSet::from([id]))).collect();
         assert_eq!(heard, expected);
@@ -306,7 +282,11 @@ impl Drill {
         if repeated {
             assert!(self.received > 2 * MONITORS, "what may have arrived is sent again");
         } else if !steps.iter().any(|s| matches!(s, Step::Answer | Step::Settled)) {
-            assert_eq!(self.received, 2 * MONITORS, "nothing had been sent, so nothing is repeated");
+            assert_eq!(
+                self.received,
+                2 * MONITORS,
+                "nothing had been sent, so nothing is repeated"
+            );
         }
     }
 
@@ -320,7 +300,8 @@ impl Drill {
         .fetch_all(pool)
         .await
         .unwrap();
-        let expected: Vec<_> = self.monitors.iter().map(|uid| (*uid, "down".to_owned(), true)).collect();
+        let expected: Vec<_> =
+            self.monitors.iter().map(|uid| (*uid, "down".to_owned(), true)).collect();
         assert_eq!(incidents, expected);
         for monitor in &self.monitors {
             let intervals: Vec<(i16, bool, bool)> = sqlx::query_as(
@@ -339,124 +320,12 @@ impl Drill {
     }
 }
 
-/// Delivers as an agent does: in the order of its numbers, again until somebody took it.
-struct Sender {
-    token: String,
-    location: &'static str,
-    boot: Uuid,
-    http: reqwest::Client,
-    /// Monitor of each report, by its number less one.
-    monitors: Vec<Uuid>,
-}
-
-/// A report that waits, and when its attempt began.
-struct Kept {
-    report: Report,
-    ago: Duration,
-    since: Instant,
-}
-
-impl Sender {
-    fn new(token: &str, location: &'static str) -> Self {
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
-        Self { token: token.to_owned(), location, boot: Uuid::new_v4(), http, monitors: Vec::new() }
-    }
-
-    fn batch(&mut self, monitors: &[Uuid], attempts: Attempts) -> Vec<Kept> {
-        let mut batch = Vec::new();
-        for (at, (seconds, well)) in attempts.iter().enumerate() {
-            for monitor in monitors {
-                self.monitors.push(*monitor);
-                let seq = i64::try_from(self.monitors.len()).unwrap();
-                let report = Report {
-                    seq,
-                    monitor: *monitor,
-                    check_version: 1,
-                    kind: if at == 0 { RunKind::Scheduled } else { RunKind::Retry },
-                    age_at_send_ms: 0.0,
-                    age_estimated: false,
-                    more: false,
-                    observation: Observation { size: u64::try_from(seq).ok(), ..saw(*well) },
-                };
-                let ago = Duration::from_secs(*seconds);
-                batch.push(Kept { report, ago, since: Instant::now() });
-            }
-        }
-        batch
-    }
-
-    /// Once; none if no answer came.
-    async fn post(&self, batch: &[Kept], url: &str) -> Option<BatchAnswer> {
-        let reports = batch.iter().map(|kept| {
-            let age = kept.ago + kept.since.elapsed();
-            Report { age_at_send_ms: age.as_secs_f64() * 1000.0, ..kept.report.clone() }
-        });
-        let batch = Batch { boot: self.boot, rtt_ms: 0.0, reports: reports.collect() };
-        let json = serde_json::to_vec(&batch).unwrap();
-        let request = self
-            .http
-            .post(format!("{url}agent/v1/reports"))
-            .bearer_auth(&self.token)
-            .header("content-type", "application/json")
-            .header("content-encoding", "zstd")
-            .body(zstd::encode_all(&*json, 0).unwrap());
-        let answer = request.send().await.ok()?.error_for_status().ok()?;
-        serde_json::from_slice(&answer.bytes().await.ok()?).ok()
-    }
-
-    /// Until it is taken; nothing of it is refused.
-    async fn deliver(&self, batch: &[Kept], url: &str) -> BatchAnswer {
-        let mut taken = None;
-        until("a batch is taken", async || {
-            taken = self.post(batch, url).await;
-            taken.is_some()
-        })
-        .await;
-        let taken = taken.unwrap();
-        assert_eq!(taken.rejected, []);
-        taken
-    }
-
-    fn sent(&self) -> impl Iterator<Item = (String, Uuid, i32)> {
-        (1..).zip(&self.monitors).map(|(seq, monitor)| (self.location.to_owned(), *monitor, seq))
-    }
-}
-
-fn saw(well: bool) -> Observation {
-    match well {
-        true => observation(Outcome::Pass, None, Some(200)),
-        false => observation(Outcome::Fail, Some(Class::ConnectRefused), None),
-    }
-}
-
-/// A webhook that hears everything, saved as the coordinators' key can open it.
-async fn save_channel(pool: &PgPool, url: &str) {
-    let id = Uuid::new_v4();
-    let mut parsed = ChannelConfig::parse(ChannelKind::Webhook, &json!({ "url": url }), None).unwrap();
-    parsed.ensure_key([7; 32]);
-    let row = id.to_string();
-    let text = parsed.secrets.to_text();
-    let sealed = Sealer::from_text(KEY).unwrap().seal(channels::place(&row), text.expose().as_bytes());
-    let values = ChannelValues {
-        name: "hook",
-        kind: "webhook",
-        config: &parsed.config.to_json(),
-        sealed: Some(&sealed),
-        is_default: true,
-        min_severity: "degraded",
-        enabled: true,
-    };
-    let mut conn = pool.acquire().await.unwrap();
-    let now = store::now(&mut conn).await.unwrap();
-    channels::insert(&mut conn, id, &values, now).await.unwrap();
-}
-
 /// A monitor on all locations that has been up for ten minutes, and that recovers at once.
 async fn monitor(pool: &PgPool, name: &str) -> Uuid {
     let mut conn = pool.acquire().await.unwrap();
     let now = store::now(&mut conn).await.unwrap();
     let start = now - jiff::SignedDuration::from_mins(10);
-    let uid = Uuid::new_v4();
+    let uid = store::id_at(now);
     let key: i32 = sqlx::query_scalar(
         "insert into monitor (uid, name, check_spec, interval_s, timeout_ms, locations, policy, created_at, updated_at)
          values ($1, $2, $3, 60, 10000, '\"all\"', '{\"recover_for_s\": 0}', $4, $4) returning monitor_id",
@@ -498,22 +367,11 @@ async fn monitor(pool: &PgPool, name: &str) -> Uuid {
 }
 
 /// Sorts a request by incident and type.
-fn note(
-    heard: &mut BTreeMap<(String, String), Vec<String>>,
-    request: crate::support::hook_sink::Received,
-) {
+fn note(heard: &mut BTreeMap<(String, String), Vec<String>>, request: Received) {
     let body = request.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let what = (text(&body["data"]["incident"]["id"]), text(&body["type"]));
     heard.entry(what).or_default().push(request.id().to_owned());
-}
-
-async fn post(base: &str, path: &str, body: Value) -> Value {
-    let request = reqwest::Client::new().post(format!("{base}api/v1/{path}")).bearer_auth(TOKEN);
-    let answer = request.json(&body).send().await.unwrap();
-    let (status, text) = (answer.status(), answer.text().await.unwrap());
-    assert!(status.is_success(), "{path}: {status} {text}");
-    serde_json::from_str(&text).unwrap()
 }
 
 async fn count(pool: &PgPool, what: &str) -> i64 {

@@ -20,6 +20,7 @@ pub(crate) struct CoordinatorProcess {
 
 impl CoordinatorProcess {
     /// Starts one on a port of its own; it serves when this returns. Its log goes to the test's output.
+    #[expect(clippy::print_stderr, reason = "a failed test shows what the coordinators said")]
     pub(crate) async fn start(db: &TestDb, name: &'static str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("QUORATE_")) {

@@ -3,7 +3,7 @@
 
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::db::TestDb;
+use super::{db::TestDb, whole::until};
 
 /// Where a coordinator dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,8 @@ impl Trap {
 
     pub(crate) async fn set(db: &TestDb, step: Step, victim: &str) -> Self {
         let mut holder = PgConnection::connect_with(&db.options()).await.unwrap();
-        let pid = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut holder).await.unwrap();
+        let pid =
+            sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut holder).await.unwrap();
         let hold = match step {
             Step::Lock => "begin; select from monitor_live for update",
             _ => "begin; select pg_advisory_xact_lock(5, 9)",
@@ -144,7 +145,8 @@ impl Trap {
 
     /// Waits until somebody is in the trap.
     pub(crate) async fn sprung(&self, pool: &PgPool) {
-        until("somebody is in the trap", async || !self.caught(pool).await.is_empty()).await;
+        let caught = async || (!self.caught(pool).await.is_empty()).then_some(());
+        until("somebody is in the trap", caught).await;
     }
 
     /// After the victim's death: lets the database finish what it was asked, and opens the way for the
@@ -154,17 +156,22 @@ impl Trap {
         if self.step == Step::CommitLost {
             // As when the database's own end of the connection breaks first.
             for pid in &caught {
-                sqlx::query("select pg_terminate_backend($1)").bind(pid).execute(pool).await.unwrap();
+                sqlx::query("select pg_terminate_backend($1)")
+                    .bind(pid)
+                    .execute(pool)
+                    .await
+                    .unwrap();
             }
         }
         sqlx::raw_sql("rollback").execute(&mut self.holder).await.unwrap();
         until("the victim's connections are gone", async || {
-            let left: i64 = sqlx::query_scalar("select count(*) from pg_stat_activity where pid = any($1)")
-                .bind(&caught)
-                .fetch_one(pool)
-                .await
-                .unwrap();
-            left == 0
+            let left: i64 =
+                sqlx::query_scalar("select count(*) from pg_stat_activity where pid = any($1)")
+                    .bind(&caught)
+                    .fetch_one(pool)
+                    .await
+                    .unwrap();
+            (left == 0).then_some(())
         })
         .await;
         // A dead sender's lease runs out after 30 s; this is that time passing.
@@ -176,10 +183,11 @@ impl Trap {
         .await
         .unwrap();
         let leased = i64::try_from(done.rows_affected()).unwrap();
-        let delivered = sqlx::query_scalar("select count(*) from notice where outcome = 'delivered'")
-            .fetch_one(pool)
-            .await
-            .unwrap();
+        let delivered =
+            sqlx::query_scalar("select count(*) from notice where outcome = 'delivered'")
+                .fetch_one(pool)
+                .await
+                .unwrap();
         sqlx::query("delete from drill").execute(pool).await.unwrap();
         Notices { leased, delivered }
     }
@@ -193,13 +201,5 @@ impl Trap {
         .fetch_all(pool)
         .await
         .unwrap()
-    }
-}
-
-/// Looks again and again. What never comes is ended by the runner; `what` is in its output then.
-pub(crate) async fn until(what: &str, mut look: impl AsyncFnMut() -> bool) {
-    eprintln!("waiting until {what}");
-    while !look().await {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod drill;
 pub(crate) mod hook_sink;
 pub(crate) mod mail_sink;
 pub(crate) mod scratch;
+pub(crate) mod sender;
 pub(crate) mod targets;
 pub(crate) mod watch;
 pub(crate) mod whole;

@@ -68,14 +68,7 @@ impl Whole {
     pub(crate) async fn start_with(name: &str, more: &[&str]) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
-        sqlx::query(
-            "insert into api_token (token_id, name, role, token_hash, created_by, created_at)
-             values (gen_random_uuid(), 'test', 'admin', $1, 'test', now())",
-        )
-        .bind(Sha256::digest(TOKEN.as_bytes()).to_vec())
-        .execute(db.pool())
-        .await
-        .unwrap();
+        admit_client(&db).await;
         let first = Coordinator::start(&db, more).await;
         let client = Client::new(first.url.clone());
         Self { db, folder: Scratch::new(name), coordinators: vec![first], client }
@@ -142,6 +135,18 @@ impl Drop for Coordinator {
         self.shutdown.stop_now();
         self.running.abort();
     }
+}
+
+/// Makes the token that [`Client`] works with.
+pub(crate) async fn admit_client(db: &TestDb) {
+    sqlx::query(
+        "insert into api_token (token_id, name, role, token_hash, created_by, created_at)
+         values (gen_random_uuid(), 'test', 'admin', $1, 'test', now())",
+    )
+    .bind(Sha256::digest(TOKEN.as_bytes()).to_vec())
+    .execute(db.pool())
+    .await
+    .unwrap();
 }
 
 /// Works through the HTTP interface with an administrator's token.
