@@ -7,7 +7,12 @@
 )]
 
 mod agent_link;
+mod api_agents;
+mod api_monitors;
 mod api_openapi;
+mod api_people;
+mod api_rest;
+mod api_roles;
 mod database;
 mod decide;
 mod drill;

@@ -1,5 +1,6 @@
 //! What the tests stand on: a database each, and real counterparts to talk to.
 
+pub(crate) mod api;
 pub(crate) mod coordinator_end;
 pub(crate) mod coordinator_process;
 pub(crate) mod db;

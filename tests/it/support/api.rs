@@ -1,0 +1,232 @@
+//! The HTTP interface alone, on a fresh database and a clock that is set by hand: requests go straight
+//! into the router.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Method, Request, StatusCode, header},
+};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use quorate::{
+    api::{self, ApiConfig, AppState, auth::Role},
+    clock::Clock,
+    domain::token::KeyKind,
+    notify::{Notifier, NotifySettings},
+    process::health::Health,
+    store::{self, seal::Sealer, tokens},
+    triage::Triage,
+    upkeep::Upkeep,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::db::TestDb;
+
+/// The interface with its database. [`Api::start`] has made a token for each role.
+pub(crate) struct Api {
+    pub(crate) db: TestDb,
+    pub(crate) clock: Clock,
+    pub(crate) state: AppState,
+    pub(crate) upkeep: Upkeep,
+    router: Router,
+    stopping: CancellationToken,
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+/// What was answered.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    /// The body of an answer that has this status.
+    #[track_caller]
+    pub(crate) fn is(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        self.body
+    }
+
+    /// Refused with this status, for this field.
+    #[track_caller]
+    pub(crate) fn refuses(self, status: u16, field: &str) -> String {
+        let body = self.is(status);
+        assert_eq!(body["error"]["field"], field, "{body}");
+        let message = body["error"]["message"].as_str().unwrap().to_owned();
+        assert!(!message.is_empty());
+        message
+    }
+
+    /// The sign-in that was handed over, as the browser sends it back.
+    pub(crate) fn cookie(&self) -> String {
+        let cookie = self.headers[header::SET_COOKIE].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+}
+
+pub(crate) fn key_of(role: Role) -> String {
+    KeyKind::Api.key([role as u8 + 1; 32]).into_exposed()
+}
+
+impl Api {
+    pub(crate) async fn start() -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let db = TestDb::new().await;
+        let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let clock = Clock::manual(start);
+        let pool = db.pool().clone();
+        let upkeep = Upkeep::new(pool.clone(), clock.clone());
+        upkeep.partitions(start).await.unwrap();
+        upkeep.sweep(start).await.unwrap();
+        let mut conn = pool.acquire().await.unwrap();
+        for role in [Role::Viewer, Role::Editor, Role::Admin] {
+            let new = tokens::NewToken {
+                id: store::id_at(start),
+                name: role.word(),
+                role: role.word(),
+                hash: KeyKind::Api.hash(&key_of(role)).unwrap(),
+                created_by: "test",
+                expires_at: None,
+            };
+            tokens::insert(&mut conn, &new, start).await.unwrap();
+        }
+        drop(conn);
+        let sealer = Sealer::from_text(&"ab".repeat(32)).unwrap();
+        let settings = NotifySettings::default();
+        let notifier =
+            Notifier::new(pool.clone(), clock.clone(), sealer.clone(), settings).unwrap();
+        let stopping = CancellationToken::new();
+        let config = ApiConfig {
+            public_url: None,
+            listen_url: "http://q.test".parse().unwrap(),
+            mail_fixed: false,
+        };
+        let triage = Arc::new(Triage::new(pool.clone()));
+        let health = Health::new(CancellationToken::new());
+        let state = AppState::new(
+            pool,
+            clock.clone(),
+            sealer,
+            triage,
+            notifier,
+            health,
+            stopping.clone(),
+            config,
+        );
+        tokio::spawn(state.hub.clone().run());
+        let router = api::router(state.clone());
+        Self { db, clock, state, upkeep, router, stopping }
+    }
+
+    pub(crate) fn later(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).unwrap_or_else(|_| text())
+        };
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// As somebody with a token of this role; `body` null sends none.
+    pub(crate) async fn as_role(
+        &self,
+        role: Role,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> Answer {
+        let bearer = format!("Bearer {}", key_of(role));
+        self.send(request(method, path, &body, &[(header::AUTHORIZATION.as_str(), &bearer)])).await
+    }
+
+    /// As an administrator.
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
+        self.as_role(Role::Admin, method, path, body).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, Value::Null).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::POST, path, body).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::PATCH, path, body).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, path, Value::Null).await
+    }
+
+    /// Without a token, with headers as given.
+    pub(crate) async fn plain(
+        &self,
+        method: Method,
+        path: &str,
+        body: Value,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        self.send(request(method, path, &body, headers)).await
+    }
+
+    /// A location with an agent; its id and the agent's key.
+    pub(crate) async fn location(&self, name: &str) -> (String, String) {
+        let location = self.post("locations", json!({ "name": name })).await.is(201);
+        let agent = self.post("agents", json!({ "location": name })).await.is(201);
+        (text(&location["id"]), text(&agent["secret"]))
+    }
+
+    /// A monitor of an HTTP address, looked at from everywhere.
+    pub(crate) async fn monitor(&self, name: &str) -> Value {
+        self.post("monitors", monitor(name)).await.is(201)
+    }
+}
+
+pub(crate) fn monitor(name: &str) -> Value {
+    json!({ "name": name, "check": { "kind": "http", "url": "https://shop.example/health" } })
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// A path that does not begin with `/` is one of the API.
+pub(crate) fn request(
+    method: Method,
+    path: &str,
+    body: &Value,
+    headers: &[(&str, &str)],
+) -> Request<Body> {
+    let uri = if path.starts_with('/') { path.to_owned() } else { format!("/api/v1/{path}") };
+    let mut builder = Request::builder().method(method).uri(uri).header(header::HOST, "q.test");
+    for (name, value) in headers {
+        builder = builder.header(*name, *value);
+    }
+    if body.is_null() {
+        return builder.body(Body::empty()).unwrap();
+    }
+    builder
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap()
+}
