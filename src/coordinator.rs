@@ -67,6 +67,18 @@ pub async fn run(
     let state =
         AppState::new(pool, clock, sealer, triage, notifier, health.clone(), stopping.clone(), api);
     shutdown.spawn(state.hub.clone().run());
+    if let Some(address) = config.server.metrics_listen {
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("QUORATE_METRICS_LISTEN: cannot listen on {address}"))?;
+        let metrics = api::metrics::open_router(state.clone());
+        let until = stopping.clone().cancelled_owned();
+        shutdown.spawn(async move {
+            if let Err(error) = axum::serve(listener, metrics).with_graceful_shutdown(until).await {
+                tracing::error!(%error, "the metrics listener ended");
+            }
+        });
+    }
     let app = api::router(state.clone()).merge(api::own_health::router(state));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     health.started();

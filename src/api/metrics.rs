@@ -1,4 +1,4 @@
-//! `/metrics` for Prometheus: for administrators' and metrics tokens, or on a listener of its own.
+//! `/metrics` for Prometheus: for administrators' tokens, or on a listener of its own without one.
 
 use std::sync::atomic::AtomicU64;
 

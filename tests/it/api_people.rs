@@ -24,7 +24,7 @@ async fn first_link(api: &Api, chance: u8) -> String {
         user: None,
         expires_at: now + jiff::SignedDuration::from_hours(24),
     };
-    links::insert(&mut *api.db.pool().acquire().await.unwrap(), &link, now).await.unwrap();
+    links::insert(&mut api.db.pool().acquire().await.unwrap(), &link, now).await.unwrap();
     format!("setup/{key}")
 }
 

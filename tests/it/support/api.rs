@@ -31,7 +31,6 @@ pub(crate) struct Api {
     pub(crate) db: TestDb,
     pub(crate) clock: Clock,
     pub(crate) state: AppState,
-    pub(crate) upkeep: Upkeep,
     router: Router,
     stopping: CancellationToken,
 }
@@ -125,7 +124,7 @@ impl Api {
         );
         tokio::spawn(state.hub.clone().run());
         let router = api::router(state.clone());
-        Self { db, clock, state, upkeep, router, stopping }
+        Self { db, clock, state, router, stopping }
     }
 
     pub(crate) fn later(&self, seconds: u64) {
