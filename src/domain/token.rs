@@ -18,8 +18,6 @@ pub enum KeyKind {
     Session,
     /// `qrl_`: a one-time link.
     Link,
-    /// `qrm_`: reading metrics, nothing else.
-    Metrics,
 }
 
 impl KeyKind {
@@ -29,7 +27,6 @@ impl KeyKind {
             Self::Agent => "qra_",
             Self::Session => "qrs_",
             Self::Link => "qrl_",
-            Self::Metrics => "qrm_",
         }
     }
 
