@@ -57,23 +57,25 @@
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.
 //! * `Error` is ours and `Fail` is the target's. Only passes and fails vote.
 //! * What is not known is unknown: neither up nor down, in every figure.
-//! * There is no pass-through service layer, no trait with one implementation, no cargo feature, no
-//!   static.
+//! * There is no pass-through service layer, no trait with one implementation, no cargo feature, and
+//!   nothing static that could change: two coordinators and five agents fit in one process.
 //!
 //! # Where a new … goes
 //!
 //! * **Check kind**: `domain/check/<kind>.rs` (settings, parsing, secrets) and an arm in
 //!   [`domain::check::Check`]; `probe/<kind>.rs` and an arm in [`probe::run`]; its form section in
-//!   `web/src/pages/monitors`.
+//!   `web/src/pages/editor`.
 //! * **Condition (assertion) subject**: an arm in [`domain::assertion`].
 //! * **Failure class**: a line in [`domain::observation`]; the number is stored, so it is never reused.
 //! * **Channel kind**: `domain/channel` (configuration and an arm in its kind), `notify/<kind>.rs` and an
-//!   arm in `notify::deliver`.
-//! * **Field of the API**: the struct beside its handler in `api/<resource>.rs`, the statement in
+//!   arm in `Notifier::send` (`notify/mod.rs`); its form section in `web/src/pages/alerting`.
+//! * **Field of the API**: the struct beside its handler in `api/<resource>.rs` (a monitor's own fields:
+//!   `api/monitors.rs` for the shape, `api/monitor_form.rs` for the rules), the statement in
 //!   `store/<resource>.rs`, a column in a new migration; then `quorate openapi > web/openapi.json` and
 //!   `npm run gen` in `web/`.
-//! * **Access-log format**: a module `accesslog` with a file per format does not exist yet; it will turn
-//!   bytes into records of `domain::fleet` and may use nothing but `domain`.
+//! * **Access-log format**: a file in `accesslog/`, which does not exist yet, nor does `domain::fleet`,
+//!   whose records it will make from bytes, nor `shipper` and `intake`, which will follow files and take
+//!   batches. `tests/it/layering.rs` says already what they may use.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 

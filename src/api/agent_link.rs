@@ -61,7 +61,7 @@ async fn heartbeat(
     Agent(agent): Agent,
     body: Bytes,
 ) -> ApiResult<Json<HeartbeatAnswer>> {
-    let beat: Heartbeat = from_json(&body)?;
+    let beat: Heartbeat = from_json(&without_nul(&body))?;
     let now = state.clock.now();
     let small = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
     let version: String = beat.version.chars().take(100).collect();
@@ -147,8 +147,21 @@ fn unpack<'a>(headers: &HeaderMap, body: &'a Bytes) -> ApiResult<std::borrow::Co
     }
 }
 
+/// What targets sent may hold the NUL character, which Postgres cannot store: it is replaced before
+/// anything is read, so that no answer of a target can hold a batch up.
+fn without_nul(plain: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    const ESCAPED: &[u8] = b"\\u0000";
+    if !plain.windows(ESCAPED.len()).any(|window| window == ESCAPED) {
+        return plain.into();
+    }
+    // An escape is ASCII in ASCII, so that this stays valid UTF-8.
+    String::from_utf8_lossy(plain).replace("\\u0000", "\\ufffd").into_bytes().into()
+}
+
 fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
     let bad = |what: String| ApiError::Malformed(format!("The batch cannot be read: {what}."));
+    let plain = without_nul(plain);
+    let plain = plain.as_ref();
     let batch: RawBatch<'_> = serde_json::from_slice(plain).map_err(|e| bad(e.to_string()))?;
     if batch.reports.len() > MAX_BATCH {
         return Err(bad(format!(
@@ -209,7 +222,7 @@ async fn answers(
     Agent(agent): Agent,
     body: Bytes,
 ) -> ApiResult<StatusCode> {
-    let answer: ProbeAnswer = from_json(&body)?;
+    let answer: ProbeAnswer = from_json(&without_nul(&body))?;
     let observation = serde_json::to_string(&answer.observation).map_err(anyhow::Error::from)?;
     // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
     let observation = observation.replace("\\u0000", "\\ufffd");
@@ -262,6 +275,13 @@ mod tests {
             &serde_json::json!({"boot": Uuid::nil(), "rtt_ms": 1.5, "reports": reports}),
         )
         .unwrap()
+    }
+
+    #[test]
+    fn a_nul_in_what_a_target_sent_is_replaced() {
+        let plain = without_nul(br#"{"names":["evil\u0000.example"]}"#);
+        let value: serde_json::Value = serde_json::from_slice(&plain).unwrap();
+        assert_eq!(value["names"][0], "evil\u{fffd}.example");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub enum ApiError {
     /// 404: `what` there is not.
     #[error("There is no such {0}.")]
     NotFound(&'static str),
+    /// 405
+    #[error("This address does not answer to that method.")]
+    Method,
     /// 409: a name is taken, or the thing is in use.
     #[error("{message}")]
     Conflict { field: Option<String>, message: String },
@@ -94,6 +97,7 @@ impl ApiError {
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
             Self::Revision { .. } => (StatusCode::CONFLICT, "revision"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -107,7 +111,9 @@ impl ApiError {
     /// The envelope, as it is sent.
     pub fn body(&self) -> ErrorBody {
         let (field, message) = match self {
-            Self::Invalid(invalid) => (Some(invalid.field.clone()), invalid.message.clone()),
+            Self::Invalid(Invalid { field, message }) => {
+                ((!field.is_empty()).then(|| field.clone()), message.clone())
+            }
             Self::Conflict { field, message } => (field.clone(), message.clone()),
             other => (None, other.to_string()),
         };

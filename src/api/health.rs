@@ -153,7 +153,7 @@ fn problems(health: &Health, numbers: &Numbers, locations: &[Location]) -> Vec<P
     }
     if health.channels == 0 {
         say("no_channels", "No channel is set up: nobody would be told.".into());
-    } else if !health.mail_configured {
+    } else if numbers.mail_channels > 0 && !health.mail_configured {
         say("no_mail", "No mail server is set up: mail channels cannot send.".into());
     }
     if numbers.clocks_off > 0 {

@@ -39,6 +39,7 @@ pub mod agent_stream;
 pub mod agents;
 pub mod audit;
 pub mod auth;
+pub mod certificates;
 pub mod channels;
 pub mod error;
 pub mod events;
@@ -162,6 +163,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(monitor_list::router())
         .merge(monitor_validate::router())
         .merge(monitor_state::router())
+        .merge(certificates::router())
         .merge(monitor_time::router())
         .merge(monitor_results::router())
         .merge(probes::router())
@@ -193,6 +195,7 @@ pub fn router(state: AppState) -> Router {
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
         .layer(middleware::from_fn(no_store))
         .layer(CompressionLayer::new())
+        .method_not_allowed_fallback(async || error::ApiError::Method)
         .fallback_service(ui::fallback().with_state(state.clone()))
         .layer(CatchPanicLayer::custom(after_panic))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
@@ -212,13 +215,14 @@ impl MakeRequestId for NewRequestId {
     }
 }
 
-/// The path only: queries and one-time links hold what does not belong into a log.
+/// A span of the highest level, so that an error names its request however little is logged. The path
+/// only: queries and one-time links hold what does not belong into a log.
 fn span<B>(request: &Request<B>) -> tracing::Span {
     let path = request.uri().path();
     let path = path.split("/setup/").next().unwrap_or(path);
     let id =
         request.headers().get("x-request-id").and_then(|v| v.to_str().ok()).unwrap_or_default();
-    tracing::info_span!("request", method = %request.method(), path, id)
+    tracing::error_span!("request", method = %request.method(), path, id)
 }
 
 fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {

@@ -55,6 +55,11 @@ fn too_large(rejection: BytesRejection) -> ApiError {
 
 /// Parses JSON, naming the field of whatever is refused.
 pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+    // Serde would take an array for a struct, field by field.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(ApiError::Invalid(Invalid::new("", "The body must be a JSON object.")));
+    }
+    refuse_nul(bytes)?;
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -69,6 +74,50 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     json.end()
         .map_err(|error| ApiError::Malformed(format!("The body is not valid JSON: {error}.")))?;
     Ok(value)
+}
+
+/// Postgres cannot store the NUL character in a text. Nobody means it, so it is refused wherever it
+/// stands.
+fn refuse_nul(bytes: &[u8]) -> ApiResult<()> {
+    const ESCAPED: &[u8] = b"\\u0000";
+    if !bytes.windows(ESCAPED.len()).any(|window| window == ESCAPED) {
+        return Ok(());
+    }
+    let value: serde_json::Value = match serde_json::from_slice(bytes) {
+        Ok(value) => value,
+        // Told better by whoever parses it next.
+        Err(_) => return Ok(()),
+    };
+    match nul_in(&value) {
+        Some(path) => Err(ApiError::Invalid(Invalid::new(path, NUL))),
+        None => Ok(()),
+    }
+}
+
+const NUL: &str = "holds the NUL character (\\u0000), which cannot be stored";
+
+/// Path of the first text, or key, that holds a NUL.
+fn nul_in(value: &serde_json::Value) -> Option<String> {
+    use serde_json::Value;
+    let join = |head: String, rest: String| match rest.as_bytes().first() {
+        None => head,
+        Some(b'[') => head + &rest,
+        Some(_) => format!("{head}.{rest}"),
+    };
+    match value {
+        Value::String(text) => text.contains('\0').then(String::new),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(i, item)| nul_in(item).map(|rest| join(format!("[{i}]"), rest))),
+        Value::Object(fields) => fields.iter().find_map(|(name, item)| {
+            if name.contains('\0') {
+                return Some(name.replace('\0', "\\u0000"));
+            }
+            nul_in(item).map(|rest| join(name.clone(), rest))
+        }),
+        _ => None,
+    }
 }
 
 /// Serde's words turned into a field and a sentence.
@@ -109,6 +158,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
         let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        if let Some((name, _)) = pairs.clone().find(|(_, value)| value.contains('\0')) {
+            return Err(ApiError::Invalid(Invalid::new(name, NUL)));
+        }
         let query = serde::de::value::MapDeserializer::new(pairs.map(|(k, v)| (k, Word(v))));
         serde_path_to_error::deserialize(query).map(Self).map_err(|error| {
             let path = error.path().to_string();
@@ -309,4 +361,38 @@ pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str) -> Invalid {
+        match from_json::<serde_json::Value>(body.as_bytes()) {
+            Err(ApiError::Invalid(invalid)) => invalid,
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_nul_is_refused_by_the_name_of_its_field() {
+        let cases = [
+            (r#"{"name":"a\u0000"}"#, "name"),
+            (
+                r#"{"check":{"assertions":[{"on":"body"},{"value":["x","\u0000"]}]}}"#,
+                "check.assertions[1].value[1]",
+            ),
+            (r#"{"labels":{"a\u0000":"b"}}"#, "labels.a\\u0000"),
+        ];
+        for (body, field) in cases {
+            assert_eq!(refused(body).field, field, "{body}");
+        }
+        // An escaped backslash before the same letters is no NUL.
+        assert!(from_json::<serde_json::Value>(br#"{"name":"a\\u0000"}"#).is_ok());
+    }
+
+    #[test]
+    fn an_array_is_no_object() {
+        assert!(refused(" [1]").message.contains("object"));
+    }
 }

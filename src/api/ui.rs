@@ -55,7 +55,7 @@ async fn serve(request: Request) -> Response {
 
 /// Programs get an error they can read, never the page.
 fn is_machine_path(path: &str) -> bool {
-    ["api", "agent"].iter().any(|root| {
+    ["api", "agent", "hb", "failover", "status", "badge"].iter().any(|root| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }

@@ -91,7 +91,7 @@ fn subject_stem(notice: &Notice, zone: &TimeZone) -> String {
     format!("{}, {}", name(notice), began.strftime("%-d %b %H:%M %Z"))
 }
 
-/// Monitor's name with its group, or the subject of an incident about no monitor.
+/// The monitor's name, or the subject of an incident about no monitor.
 pub fn name(notice: &Notice) -> &str {
     match &notice.monitor {
         Some(monitor) => &monitor.name,

@@ -14,6 +14,8 @@ pub struct Numbers {
     pub spooled_reports: i64,
     pub failed_notices_24h: i64,
     pub enabled_channels: i64,
+    /// Those that need the mail server.
+    pub mail_channels: i64,
     /// Channels that switched themselves off.
     pub disabled_channels: i64,
     pub simulated_locations: i64,
@@ -31,6 +33,7 @@ pub async fn numbers(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Nu
                   (select coalesce(sum(spool), 0)::int8 from a where online) as "spooled!",
                   (select count(*) from notice where outcome = 'failed' and settled_at > $1::timestamptz - interval '24 hours') as "failed!",
                   (select count(*) from channel where enabled and deleted_at is null) as "channels!",
+                  (select count(*) from channel where enabled and kind = 'email' and deleted_at is null) as "mail!",
                   (select count(*) from channel where not enabled and disabled_reason is not null and deleted_at is null) as "disabled!",
                   (select count(*) from location where simulated and enabled and deleted_at is null) as "simulated!",
                   (select count(*) from incident where resolved_at is null) as "open!",
@@ -45,6 +48,7 @@ pub async fn numbers(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Nu
         spooled_reports: r.spooled,
         failed_notices_24h: r.failed,
         enabled_channels: r.channels,
+        mail_channels: r.mail,
         disabled_channels: r.disabled,
         simulated_locations: r.simulated,
         open_incidents: r.open,

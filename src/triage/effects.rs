@@ -322,7 +322,7 @@ async fn write_decision(
         .iter()
         .map(|change| {
             let name = context.locations.get(&change.location).map_or("", |l| l.name.as_str());
-            json!({"location": name, "from": change.from.name(), "to": change.to.name(), "at": at(change.at)})
+            json!({"location": name, "from": change.from.name(), "to": change.to.name(), "at": format!("{:.3}", at(change.at))})
         })
         .collect();
     let events: Vec<_> = one.step.events.iter().filter_map(Event::word).collect();

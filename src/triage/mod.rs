@@ -24,7 +24,7 @@ use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
 use crate::store::live::LiveSave;
-use crate::store::reports::{DetailRow, ReportRow};
+use crate::store::reports::{CertificateRow, DetailRow, ReportRow};
 
 use self::context::Context;
 
@@ -227,7 +227,7 @@ impl Triage {
         let mut decided = self.step_all(&mut tx, &context, &monitors, &seen, now).await?;
         self.apply(&mut tx, &context, &mut decided, now).await?;
         save(&mut tx, &decided, false).await?;
-        self.keep(&mut tx, delivery.location, &fresh, &decided, now).await?;
+        let certificates = self.keep(&mut tx, delivery.location, &fresh, &decided, now).await?;
         refuse_vanished(&fresh, &decided, &mut settled);
         let top = delivery.reports.iter().map(|r| r.seq).max().unwrap_or(last);
         if top > last {
@@ -236,6 +236,7 @@ impl Triage {
                 .await?;
         }
         tx.commit().await?;
+        self.remember(certificates);
         Ok(settled)
     }
 
@@ -320,7 +321,7 @@ impl Triage {
         Ok(decided)
     }
 
-    /// Copies the raw results in, and marks what late ones touch.
+    /// Copies the raw results in, and marks what late ones touch; answers the certificates that it wrote.
     async fn keep(
         &self,
         conn: &mut PgConnection,
@@ -328,7 +329,7 @@ impl Triage {
         fresh: &BTreeMap<MonitorKey, Vec<Fresh<'_>>>,
         decided: &[Decided],
         now: Timestamp,
-    ) -> sqlx::Result<()> {
+    ) -> sqlx::Result<Vec<CertificateRow>> {
         let mut rows = Vec::new();
         let mut details = Vec::new();
         let mut late_quarters = Vec::new();
@@ -353,33 +354,39 @@ impl Triage {
         store::reports::copy_in(conn, &rows).await?;
         store::reports::insert_details(conn, &details).await?;
         store::rollups::mark_due(conn, &late_quarters).await?;
-        store::reports::upsert_certificates(conn, &certificates).await
+        store::reports::upsert_certificates(conn, &certificates).await?;
+        Ok(certificates)
     }
 
-    /// Remembers a certificate that differs from the one stored last.
+    /// Notes a certificate that differs from the one stored last.
     fn note_certificate(
         &self,
         monitor: MonitorKey,
         location: LocationKey,
         report: &Fresh<'_>,
-        into: &mut Vec<store::reports::CertificateRow>,
+        into: &mut Vec<CertificateRow>,
     ) {
         let Some(certificate) = &report.report.observation.certificate else { return };
-        let mut known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(&(monitor, location)) == Some(&certificate.fingerprint) {
             return;
         }
-        known.insert((monitor, location), certificate.fingerprint.clone());
-        into.retain(|row: &store::reports::CertificateRow| {
-            (row.monitor, row.location) != (monitor, location)
-        });
-        into.push(store::reports::CertificateRow {
+        into.retain(|row| (row.monitor, row.location) != (monitor, location));
+        into.push(CertificateRow {
             monitor,
             location,
             seen_at: report.at,
             fingerprint: certificate.fingerprint.clone(),
             facts: serde_json::to_value(certificate).unwrap_or_default(),
         });
+    }
+
+    /// Remembers what was stored, once it surely is.
+    fn remember(&self, certificates: Vec<CertificateRow>) {
+        let mut known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in certificates {
+            known.insert((row.monitor, row.location), row.fingerprint);
+        }
     }
 }
 

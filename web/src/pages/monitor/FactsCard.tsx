@@ -42,6 +42,14 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
             {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
             {check.tls?.verify === false ? ", certificate not verified" : ""}
           </dd>
+          {check.url?.startsWith("https:") && (
+            <>
+              <dt>Certificate</dt>
+              <dd>
+                <Certificates id={monitor.id} now={now} />
+              </dd>
+            </>
+          )}
           <dt>Well when</dt>
           <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
           <dt>Policy</dt>
@@ -88,6 +96,31 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
         </dl>
       </div>
     </Card>
+  );
+}
+
+/** Days left of the certificate that ends first, and whether all locations were shown the same. */
+function Certificates({ id, now }: { id: string; now: number }) {
+  const answer = api.useQuery(
+    "get",
+    "/api/v1/monitors/{id}/certificates",
+    { params: { path: { id } } },
+    { refetchInterval: 60_000 },
+  );
+  const seen = answer.data?.items ?? [];
+  const first = [...seen].sort((a, b) => epoch(a.certificate.not_after) - epoch(b.certificate.not_after))[0];
+  if (!first) return <>{answer.data ? "none seen yet" : NONE}</>;
+  const same = seen.filter((s) => s.certificate.fingerprint === first.certificate.fingerprint).length;
+  const end = first.certificate.not_after;
+  const left = Math.floor((epoch(end) - now) / DAY);
+  return (
+    <span title={`${utc(end)}, by ${first.certificate.issuer}`}>
+      {left < 0 ? `ended ${plural(-left, "day")} ago` : `${plural(left, "day")} left`}, until {when(end, now)}
+      {same === seen.length
+        ? `, the same in ${same} of ${seen.length}`
+        : `, in ${same} of ${seen.length} locations; others were shown another`}
+      {first.certificate.valid ? "" : "; not valid"}
+    </span>
   );
 }
 
