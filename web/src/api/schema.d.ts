@@ -413,6 +413,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/monitors/{id}/certificates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One per location that has seen one, also when the certificate is not valid. */
+        get: operations["list_certificates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/monitors/{id}/decisions": {
         parameters: {
             query?: never;
@@ -1722,6 +1739,16 @@ export interface components {
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_SeenCertificate: {
+            items: {
+                certificate: components["schemas"]["Certificate"];
+                location: components["schemas"]["LocationRef"];
+                /** @description When this location saw it first. `certificate.days_left` is of that time. */
+                seen_at: components["schemas"]["Instant"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_User: {
             items: {
                 created_at: components["schemas"]["Instant"];
@@ -2435,6 +2462,13 @@ export interface components {
         SecretValue: {
             /** @description 1 to 8,192 characters. */
             value: string;
+        };
+        /** @description The certificate that one location was shown last. */
+        SeenCertificate: {
+            certificate: components["schemas"]["Certificate"];
+            location: components["schemas"]["LocationRef"];
+            /** @description When this location saw it first. `certificate.days_left` is of that time. */
+            seen_at: components["schemas"]["Instant"];
         };
         /** @description Counts and latency of passes over time. */
         Series: {
@@ -3546,6 +3580,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Availability"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_certificates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SeenCertificate"];
                 };
             };
             "4XX": components["responses"]["Error"];
