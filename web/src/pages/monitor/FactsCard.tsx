@@ -108,11 +108,12 @@ function Certificates({ id, now }: { id: string; now: number }) {
     { refetchInterval: 60_000 },
   );
   const seen = answer.data?.items ?? [];
-  const first = [...seen].sort((a, b) => epoch(a.certificate.not_after) - epoch(b.certificate.not_after))[0];
+  const endOf = (s: Schemas["SeenCertificate"]) => epoch(s.certificate.not_after) ?? Number.POSITIVE_INFINITY;
+  const first = [...seen].sort((a, b) => endOf(a) - endOf(b))[0];
   if (!first) return <>{answer.data ? "none seen yet" : NONE}</>;
   const same = seen.filter((s) => s.certificate.fingerprint === first.certificate.fingerprint).length;
   const end = first.certificate.not_after;
-  const left = Math.floor((epoch(end) - now) / DAY);
+  const left = Math.floor((endOf(first) - now) / DAY);
   return (
     <span title={`${utc(end)}, by ${first.certificate.issuer}`}>
       {left < 0 ? `ended ${plural(-left, "day")} ago` : `${plural(left, "day")} left`}, until {when(end, now)}
