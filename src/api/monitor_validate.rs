@@ -11,7 +11,7 @@ use super::{
     error::{ApiError, ApiResult},
     monitor_form,
     monitors::{LocationRef, NewMonitor, PolicyInForce},
-    request::{Json, from_json},
+    request::{Json, Look, from_json},
     view::Surroundings,
 };
 use crate::{
@@ -59,7 +59,7 @@ pub struct FieldError {
 async fn validate_monitor(
     State(state): State<AppState>,
     _viewer: Viewer,
-    Json(body): Json<ValidateMonitor>,
+    Look(body): Look<ValidateMonitor>,
 ) -> ApiResult<Json<Validation>> {
     let now = state.clock.now();
     let form = serde_json::to_vec(&body.monitor).map_err(anyhow::Error::from)?;

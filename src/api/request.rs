@@ -29,20 +29,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
-        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
-        let is_json = kind.is_some_and(|kind| {
-            let kind = kind.split(';').next().unwrap_or_default().trim();
-            kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json")
-        });
-        // Also the guard against forms of other sites: they cannot send this content type.
-        if !is_json {
-            return Err(ApiError::Malformed(
-                "Send JSON, with the header content-type: application/json.".into(),
-            ));
-        }
-        let bytes = Bytes::from_request(request, state).await.map_err(too_large)?;
-        from_json(&bytes).map(Self)
+        from_json(&json_body(request, state).await?).map(Self)
     }
+}
+
+/// The same for what is only looked at and not stored: a NUL is left for the handler to find fault
+/// with.
+#[derive(Debug)]
+pub struct Look<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Look<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        parse(&json_body(request, state).await?).map(Self)
+    }
+}
+
+/// A body that says that it is JSON.
+async fn json_body<S: Send + Sync>(request: Request, state: &S) -> ApiResult<Bytes> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let is_json = kind.is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json")
+    });
+    // Also the guard against forms of other sites: they cannot send this content type.
+    if !is_json {
+        return Err(ApiError::Malformed(
+            "Send JSON, with the header content-type: application/json.".into(),
+        ));
+    }
+    Bytes::from_request(request, state).await.map_err(too_large)
 }
 
 fn too_large(rejection: BytesRejection) -> ApiError {
@@ -60,6 +77,10 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
         return Err(ApiError::Invalid(Invalid::new("", "The body must be a JSON object.")));
     }
     refuse_nul(bytes)?;
+    parse(bytes)
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

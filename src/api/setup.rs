@@ -114,6 +114,14 @@ async fn use_setup_link(
     let hash = state.passwords.hash(body.password).await?;
 
     let mut tx = state.pool.begin().await?;
+    if link.purpose == "first_admin" {
+        // Two such links used at once: the second waits here, before it holds its own link, which the
+        // first voids; then it sees the first one's account.
+        links::lock_first_admin(&mut tx).await?;
+        if users::any_admin(&mut tx).await? {
+            return Err(ApiError::NotFound("link"));
+        }
+    }
     if !links::take(&mut tx, link.id, now).await? {
         return Err(ApiError::NotFound("link"));
     }
@@ -153,11 +161,6 @@ async fn create_account(
     now: Timestamp,
 ) -> ApiResult<Uuid> {
     if link.purpose == "first_admin" {
-        // Two such links used at once: the second waits here, and then sees the first one's account.
-        links::lock_first_admin(conn).await?;
-        if users::any_admin(conn).await? {
-            return Err(ApiError::NotFound("link"));
-        }
         links::void(conn, "first_admin", None, now).await?;
     }
     let id = crate::store::id_at(now);
