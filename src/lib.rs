@@ -79,6 +79,7 @@
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 
+pub mod accesslog;
 pub mod agent;
 pub mod api;
 pub mod cli;

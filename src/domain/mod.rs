@@ -8,6 +8,7 @@ pub mod check;
 pub mod decimal;
 pub mod decision;
 pub mod fields;
+pub mod fleet;
 pub mod ids;
 pub mod incident;
 pub mod location;
@@ -19,8 +20,8 @@ pub mod redactor;
 pub mod rendezvous;
 pub mod rollup;
 pub mod secret;
-
 pub mod selector;
+pub mod sketch;
 pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this

@@ -7,7 +7,7 @@ use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 
 use crate::domain::ids::{LocationKey, MonitorKey};
-use crate::domain::rollup::{Counts, Sketch};
+use crate::domain::{rollup::Counts, sketch::Sketch};
 
 /// Replaces the quarter's rows of a monitor range (half-open) by `rows`.
 pub async fn replace_quarter(

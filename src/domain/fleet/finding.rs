@@ -1,0 +1,117 @@
+//! What is told about a fleet. A finding is evidence: a rule of the fleet may turn it into an incident.
+
+use serde::{Deserialize, Serialize};
+
+/// One finding. It is open while `to_us` is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    pub kind: Kind,
+    pub scope: Scope,
+    pub severity: Severity,
+    pub pool: String,
+    /// Who is named; empty when the cause is shared or of the pool.
+    pub instances: Vec<String>,
+    pub from_us: i64,
+    pub to_us: Option<i64>,
+    /// The instance has been like this for as long as we know it: shown, never pages.
+    pub chronic: bool,
+    /// One sentence with numbers.
+    pub sentence: String,
+    /// The numbers behind the sentence, by name.
+    pub evidence: serde_json::Value,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Fails more than its peers.
+    Errors,
+    /// Slower than its peers.
+    Latency,
+    /// Fails fast and draws traffic.
+    BlackHole,
+    /// Answers 2xx with next to nothing.
+    Blank,
+    /// Answers some code (`evidence.code`) more than its peers.
+    CodeMix,
+    /// Fewer ready than wanted.
+    FewReady,
+    /// Gets no traffic any more.
+    LeftRotation,
+    /// Many came back at once after a shared fault.
+    ReturnedTogether,
+    Restart,
+    Flapping,
+    /// Removed and still serving, or not in the inventory.
+    Zombie,
+    StaleVersion,
+    /// A source is silent while its peers or its probes say that there is traffic.
+    NoData,
+    /// Passes its checks and fails its users.
+    Contradiction,
+    /// Removal took longer than the configured check should need.
+    SlowRemoval,
+}
+
+/// Who it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    One,
+    Group,
+    /// Everybody alike: nobody is named.
+    Shared,
+    /// One of two, and nothing says which.
+    Differs,
+    /// The pool as a whole.
+    Pool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Critical,
+}
+
+impl Kind {
+    pub const ALL: [Self; 15] = [
+        Self::Errors,
+        Self::Latency,
+        Self::BlackHole,
+        Self::Blank,
+        Self::CodeMix,
+        Self::FewReady,
+        Self::LeftRotation,
+        Self::ReturnedTogether,
+        Self::Restart,
+        Self::Flapping,
+        Self::Zombie,
+        Self::StaleVersion,
+        Self::NoData,
+        Self::Contradiction,
+        Self::SlowRemoval,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Errors => "errors",
+            Self::Latency => "latency",
+            Self::BlackHole => "black_hole",
+            Self::Blank => "blank",
+            Self::CodeMix => "code_mix",
+            Self::FewReady => "few_ready",
+            Self::LeftRotation => "left_rotation",
+            Self::ReturnedTogether => "returned_together",
+            Self::Restart => "restart",
+            Self::Flapping => "flapping",
+            Self::Zombie => "zombie",
+            Self::StaleVersion => "stale_version",
+            Self::NoData => "no_data",
+            Self::Contradiction => "contradiction",
+            Self::SlowRemoval => "slow_removal",
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Fleet health from access logs (spec: fleet). Pure: records and events in, figures and findings out.
+//!
+//! * [`record`]: one request as a log line tells it, borrowed from the line.
+//! * [`event`]: what a log or a platform says of an instance besides requests.
+//! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
+//! * [`finding`]: what is told about a fleet.
+//! * [`settings`]: what is configured of a fleet.
+
+pub mod cell;
+pub mod event;
+pub mod finding;
+pub mod record;
+pub mod settings;

@@ -1,0 +1,81 @@
+//! What is configured of a fleet. Everything has a default, so that logs alone are enough.
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of the analysis. Spans in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How many instances there should be; unknown is learned and shown as such.
+    pub expected: Option<u32>,
+    /// Fewer ready than this is critical. Default: max(1, ⌈0.75 · expected⌉).
+    pub min_ready: Option<u32>,
+    /// Length of a window. A minute everywhere but in experiments.
+    pub window_s: u32,
+    /// A window is judged this long after the newest line of the slowest live source.
+    pub lateness_s: u32,
+    /// A new or returned instance is not compared for this long.
+    pub warm_up_s: u32,
+    /// Requests this long after a removal are still the draining.
+    pub drain_s: u32,
+    pub flap: Flap,
+    /// The health check that the balancer or the platform runs, if known.
+    pub check: Option<HealthCheck>,
+    /// Paths that are health checks, beside the usual ones.
+    pub probe_paths: Vec<String>,
+    /// What the platform does by itself: a name of `platform::PLATFORMS`.
+    pub platform: Option<String>,
+}
+
+/// When an instance flaps: starts at `from` transitions within `window_s`, ends after `window_s` with at
+/// most `until`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Flap {
+    pub window_s: u32,
+    pub from: u32,
+    pub until: u32,
+}
+
+/// A health check as a balancer or platform is configured: out after `unhealthy` failures in a row,
+/// back after `healthy` passes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HealthCheck {
+    #[serde(default)]
+    pub path: Option<String>,
+    pub interval_s: f64,
+    pub timeout_s: f64,
+    pub unhealthy: u32,
+    pub healthy: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            expected: None,
+            min_ready: None,
+            window_s: 60,
+            lateness_s: 10,
+            warm_up_s: 120,
+            drain_s: 30,
+            flap: Flap::default(),
+            check: None,
+            probe_paths: Vec::new(),
+            platform: None,
+        }
+    }
+}
+
+impl Default for Flap {
+    fn default() -> Self {
+        Self { window_s: 1_800, from: 6, until: 1 }
+    }
+}
+
+impl Settings {
+    /// The floor: configured, or three quarters of what is expected.
+    pub fn floor(&self, expected: u32) -> u32 {
+        self.min_ready.unwrap_or_else(|| (expected * 3).div_ceil(4).max(1))
+    }
+}
