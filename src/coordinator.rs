@@ -63,6 +63,7 @@ pub async fn run(
         public_url: config.server.public_url.clone(),
         listen_url,
         mail_fixed: config.server.smtp_url.is_some(),
+        ping_every: api::PING_EVERY,
     };
     let state =
         AppState::new(pool, clock, sealer, triage, notifier, health.clone(), stopping.clone(), api);

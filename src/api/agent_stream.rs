@@ -2,12 +2,13 @@
 //! at once, and a ping so that silence means a dead line.
 //!
 //! Several agents of one location share its monitors by rendezvous: each stream works out its own
-//! agent's share and tells it what came and what went. Marks of the [`super::hub`] say when to look.
+//! agent's share and tells it what came and what went. Marks of the [`super::hub`] say when to look; as
+//! a mark that comes and goes between two looks of the hub is never seen, each ping compares what the
+//! share was last made from with what is so now.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
     convert::Infallible,
-    time::Duration,
 };
 
 use axum::{
@@ -42,11 +43,13 @@ use crate::{
         secret::Secret,
     },
     protocol::{
-        Assignment, AssignmentChange, AssignmentSet, BEAT_SECS, Ping, ProbeNow, Purpose, Secrets,
-        event,
+        Assignment, AssignmentChange, AssignmentSet, Ping, ProbeNow, Purpose, Secrets, event,
     },
     store::{
-        self, agents::KnownAgent, assignments::AssignmentRow, hub::Marks,
+        self,
+        agents::KnownAgent,
+        assignments::{AssignmentRow, Sharing},
+        hub::Marks,
         probe_requests::OpenRequest,
     },
 };
@@ -73,9 +76,11 @@ pub async fn stream(
         agent,
         rev: 0,
         held: HashSet::new(),
+        shared: Sharing::default(),
         queue: VecDeque::new(),
-        ping_at: Instant::now() + Duration::from_secs(BEAT_SECS),
+        ping_at: Instant::now(),
     };
+    stream.ping_at += stream.state.config.ping_every;
     stream.begin(since.since).await?;
     let events = stream::unfold(stream, |mut stream| async move {
         let event = stream.next().await?;
@@ -94,6 +99,8 @@ struct Stream {
     rev: i64,
     /// What the agent holds.
     held: HashSet<MonitorKey>,
+    /// What `held` was made from.
+    shared: Sharing,
     queue: VecDeque<Event>,
     ping_at: Instant,
 }
@@ -113,16 +120,22 @@ impl Stream {
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);
             }
+            let mut unlike = false;
             tokio::select! {
                 () = self.state.hub.stopping().cancelled() => return None,
                 moved = self.marks.changed() => moved.ok()?,
                 () = tokio::time::sleep_until(self.ping_at) => {
-                    self.ping_at = Instant::now() + Duration::from_secs(BEAT_SECS);
-                    return Some(told(event::PING, &Ping { now: self.state.clock.now() }));
+                    self.ping_at = Instant::now() + self.state.config.ping_every;
+                    self.queue.push_back(told(event::PING, &Ping { now: self.state.clock.now() }));
+                    // The line is alive even if the database is away: the next ping asks again.
+                    unlike = self.unlike_shared().await.unwrap_or_default();
+                    if !unlike {
+                        continue;
+                    }
                 }
             }
             let marks = self.marks.borrow_and_update().clone();
-            match self.look(&marks).await {
+            match self.look(&marks, unlike).await {
                 Ok(true) => self.seen = marks,
                 Ok(false) => return None,
                 Err(error) => {
@@ -173,10 +186,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Looks at what moved. False when the agent may not listen any more.
-    async fn look(&mut self, marks: &Marks) -> ApiResult<bool> {
+    /// Looks at what moved; at everything if the share is `unlike` what it should be. False when the
+    /// agent may not listen any more.
+    async fn look(&mut self, marks: &Marks, unlike: bool) -> ApiResult<bool> {
         let mut conn = self.state.pool.clone().acquire().await?;
-        if marks.rev > self.rev
+        if unlike
+            || marks.rev > self.rev
             || marks.online != self.seen.online
             || marks.pausing != self.seen.pausing
         {
@@ -202,18 +217,28 @@ impl Stream {
         Ok(true)
     }
 
+    /// Whether a look is due though no mark has moved: the share was made from something else, or the
+    /// agent may not listen any more.
+    async fn unlike_shared(&self) -> ApiResult<bool> {
+        let mut conn = self.state.pool.acquire().await?;
+        Ok(self.sharing(&mut conn).await? != self.shared
+            || !store::agents::is_good(&mut conn, self.agent.id).await?)
+    }
+
     /// This agent's share of its location.
-    async fn mine(&self, conn: &mut PgConnection) -> ApiResult<Vec<(MonitorKey, Uuid)>> {
+    async fn mine(&mut self, conn: &mut PgConnection) -> ApiResult<Vec<(MonitorKey, Uuid)>> {
         let now = self.state.clock.now();
-        let online = self.online(conn).await?;
+        // Remembered before the monitors are read: what moves in between is found by the next ping.
+        self.shared = self.sharing(conn).await?;
         let keys = store::assignments::keys(conn, self.agent.location, now).await?;
-        let mine = |uid: Uuid| rendezvous::owner(uid, &online) == Some(self.agent.id);
+        let mine = |uid: Uuid| rendezvous::owner(uid, &self.shared.online) == Some(self.agent.id);
         Ok(keys.into_iter().filter(|(_, uid)| mine(*uid)).collect())
     }
 
-    async fn online(&self, conn: &mut PgConnection) -> ApiResult<Vec<Uuid>> {
-        let offline = self.state.clock.now().saturating_sub(OFFLINE).unwrap_or_default();
-        Ok(store::agents::online(conn, self.agent.location, offline).await?)
+    async fn sharing(&self, conn: &mut PgConnection) -> ApiResult<Sharing> {
+        let now = self.state.clock.now();
+        let offline = now.saturating_sub(OFFLINE).unwrap_or_default();
+        Ok(store::assignments::sharing(conn, self.agent.location, now, offline).await?)
     }
 
     /// Of `keys`: what is this agent's, as it is now; and the rest, to be dropped if it was held.
@@ -304,7 +329,7 @@ impl Stream {
         if open.is_empty() {
             return Ok(());
         }
-        let online = self.online(conn).await?;
+        let online = self.sharing(conn).await?.online;
         let mine = |request: &OpenRequest| {
             let work = request.monitor_uid.unwrap_or(request.uid);
             rendezvous::owner(work, &online) == Some(self.agent.id)

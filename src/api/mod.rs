@@ -5,7 +5,7 @@
 //! an [`error::ApiError`], and the OpenAPI document is made from the same attributes that make the
 //! routes (`openapi`).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -80,6 +80,9 @@ pub mod view;
 /// The largest body of a request that is no log and no report batch.
 pub const MAX_BODY: usize = 1024 * 1024;
 
+/// How often agents' streams ping.
+pub const PING_EVERY: Duration = Duration::from_secs(crate::protocol::BEAT_SECS);
+
 /// What handlers share. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct AppState {
@@ -104,6 +107,8 @@ pub struct ApiConfig {
     pub listen_url: Url,
     /// The mail server came with the start-up settings and wins over the settings page.
     pub mail_fixed: bool,
+    /// How often agents' streams ping: [`PING_EVERY`], and faster in tests that need it.
+    pub ping_every: Duration,
 }
 
 impl AppState {

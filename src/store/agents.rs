@@ -170,22 +170,6 @@ pub async fn beat(
     .await
 }
 
-/// Agents of a location heard after `offline`, by id: those that probe for it.
-pub async fn online(
-    conn: &mut PgConnection,
-    location: LocationKey,
-    offline: Timestamp,
-) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar!(
-        "select agent_id from agent where location_id = $1 and revoked_at is null and last_seen_at > $2
-         order by agent_id",
-        location.0,
-        offline.to_sqlx()
-    )
-    .fetch_all(conn)
-    .await
-}
-
 /// The agent was heard without saying anything of itself. True when it was offline until now.
 pub async fn touch(
     conn: &mut PgConnection,

@@ -42,6 +42,35 @@ pub async fn since(
     .await
 }
 
+/// What decides, beside the revision, who probes what at a location.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// Agents heard after `offline`, by id: those that probe for it.
+    pub online: Vec<Uuid>,
+    /// Windows that pause probes, by id.
+    pub pausing: Vec<Uuid>,
+}
+
+pub async fn sharing(
+    conn: &mut PgConnection,
+    location: LocationKey,
+    now: Timestamp,
+    offline: Timestamp,
+) -> sqlx::Result<Sharing> {
+    sqlx::query!(
+        r#"select (select coalesce(array_agg(agent_id order by agent_id), '{}') from agent
+                   where location_id = $1 and revoked_at is null and last_seen_at > $3) as "online!",
+                  (select coalesce(array_agg(maintenance_id order by maintenance_id), '{}') from maintenance
+                   where pause_probes and start_at <= $2 and end_at > $2) as "pausing!""#,
+        location.0,
+        now.to_sqlx(),
+        offline.to_sqlx()
+    )
+    .map(|r| Sharing { online: r.online, pausing: r.pausing })
+    .fetch_one(conn)
+    .await
+}
+
 /// Keys and outside ids of what a location looks at: monitors that are enabled, while the location is,
 /// and that no window pauses.
 pub async fn keys(

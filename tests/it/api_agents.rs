@@ -1,6 +1,8 @@
 //! The coordinator's side of the agents' link: results are settled one by one, whatever comes with
 //! them, and each agent hears what it has to probe.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     http::{Method, Request, header},
@@ -268,6 +270,39 @@ async fn agents_of_one_location_share_its_monitors() {
     api.later(25);
     let change = first.next("change").await.unwrap();
     assert_eq!(change["upsert"].as_array().unwrap().len(), share);
+}
+
+#[tokio::test]
+async fn a_stream_notices_by_its_ping_what_no_mark_has_told() {
+    let api = Api::start_unwatched(Duration::from_millis(20)).await;
+    let (_, one) = api.location("eu").await;
+    let other = api.post("agents", json!({"location": "eu"})).await.is(201);
+    for n in 0..12 {
+        api.monitor(&format!("m{n}")).await;
+    }
+    let mut first = Stream::open(&api, &one, None).await;
+    first.next("set").await.unwrap();
+    let mut second = Stream::open(&api, &text(&other["secret"]), None).await;
+    let share = second.next("set").await.unwrap()["assignments"].as_array().unwrap().len();
+    let change = first.next("change").await.unwrap();
+    assert_eq!(change["remove"].as_array().unwrap().len(), share, "what the other took");
+    api.later(25);
+    beat(&api, &one).await.is(200);
+    api.later(25);
+    let change = first.next("change").await.unwrap();
+    assert_eq!(change["upsert"].as_array().unwrap().len(), share, "it fell silent");
+    // A window that pauses everything.
+    let pause = json!({"name": "night", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T13:00:00Z",
+        "pause_probes": true});
+    beat(&api, &one).await.is(200);
+    let pause = api.post("maintenance", pause).await.is(201);
+    assert_eq!(
+        first.next("change").await.unwrap()["remove"].as_array().unwrap().len(),
+        12,
+        "{pause}"
+    );
+    api.delete(&format!("agents/{}", text(&other["agent"]["id"]))).await.is(204);
+    assert_eq!(second.next("set").await, None, "a revoked agent's stream ends");
 }
 
 #[tokio::test]

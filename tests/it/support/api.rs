@@ -79,6 +79,13 @@ pub(crate) fn key_of(role: Role) -> String {
 
 impl Api {
     pub(crate) async fn start() -> Self {
+        let api = Self::start_unwatched(Duration::from_secs(10)).await;
+        tokio::spawn(api.state.hub.clone().run());
+        api
+    }
+
+    /// Without the hub's look at the database: streams have nothing but their own pings.
+    pub(crate) async fn start_unwatched(ping_every: Duration) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
@@ -109,6 +116,7 @@ impl Api {
             public_url: None,
             listen_url: "http://q.test".parse().unwrap(),
             mail_fixed: false,
+            ping_every,
         };
         let triage = Arc::new(Triage::new(pool.clone()));
         let health = Health::new(CancellationToken::new());
@@ -122,7 +130,6 @@ impl Api {
             stopping.clone(),
             config,
         );
-        tokio::spawn(state.hub.clone().run());
         let router = api::router(state.clone());
         Self { db, clock, state, router, stopping }
     }
