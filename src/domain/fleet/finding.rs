@@ -21,6 +21,18 @@ pub struct Finding {
     pub evidence: serde_json::Value,
 }
 
+/// What a step did to a finding. The finding is whole each time: it is known by kind, pool, instances
+/// and `from_us`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Opened(Finding),
+    /// Other numbers, another sentence or severity.
+    Updated(Finding),
+    /// `to_us` is set.
+    Closed(Finding),
+}
+
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,10 +4,11 @@
 //! * [`event`]: what a log or a platform says of an instance besides requests.
 //! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
 //! * [`finding`]: what is told about a fleet.
-//! * [`settings`]: what is configured of a fleet.
+//! * [`settings`]: what is configured of a fleet; [`platform`]: what its platform does by itself.
 
 pub mod cell;
 pub mod event;
 pub mod finding;
+pub mod platform;
 pub mod record;
 pub mod settings;
