@@ -1,29 +1,43 @@
 //! A mergeable histogram with fixed buckets (spec: fleet 3.5): merging is adding, whatever the order.
 
-use std::collections::BTreeMap;
-
 /// Histogram of latencies in integer microseconds: 16 buckets an octave, so that a bucket is at most
 /// 1/16 of its value wide (half of that is the largest error of a quantile, 3.2 %). Values below 16 µs
 /// have a bucket each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sketch {
-    buckets: BTreeMap<u16, u32>,
+    /// Bucket and count, by bucket: a few dozen at most, of which one is touched at a time.
+    buckets: Vec<(u16, u32)>,
 }
 
 impl Sketch {
     pub fn add(&mut self, micros: u32) {
-        *self.buckets.entry(bucket_of(micros)).or_default() += 1;
+        self.add_to(0, bucket_of(micros), 1);
     }
 
     pub fn merge(&mut self, other: &Sketch) {
+        if self.buckets.is_empty() {
+            self.buckets.clone_from(&other.buckets);
+            return;
+        }
+        let mut from = 0;
         for (bucket, count) in &other.buckets {
-            let mine = self.buckets.entry(*bucket).or_default();
-            *mine = mine.saturating_add(*count);
+            from = self.add_to(from, *bucket, *count) + 1;
         }
     }
 
     pub fn count(&self) -> u64 {
-        self.buckets.values().map(|c| u64::from(*c)).sum()
+        self.buckets.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// Adds to a bucket that does not stand before `from`, and says where it stands.
+    fn add_to(&mut self, from: usize, bucket: u16, count: u32) -> usize {
+        let later = self.buckets.get(from..).unwrap_or_default();
+        let at = from + later.partition_point(|(other, _)| *other < bucket);
+        match self.buckets.get_mut(at) {
+            Some((same, mine)) if *same == bucket => *mine = mine.saturating_add(count),
+            _ => self.buckets.insert(at, (bucket, count)),
+        }
+        at
     }
 
     /// The value in µs below or at which a share `q` (0 to 1) of the values lies: the middle of its
@@ -75,15 +89,16 @@ impl Sketch {
 
     /// None when the bytes are no sketch.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
-        let mut buckets = BTreeMap::new();
+        let mut sketch = Self::default();
         let mut last: u16 = 0;
         while !bytes.is_empty() {
             let gap = take_varint(&mut bytes)?;
             let count = take_varint(&mut bytes)?;
             last = last.checked_add(u16::try_from(gap).ok()?)?;
-            buckets.insert(last, count);
+            let at = sketch.buckets.len().saturating_sub(1);
+            sketch.add_to(at, last, count);
         }
-        Some(Self { buckets })
+        Some(sketch)
     }
 }
 

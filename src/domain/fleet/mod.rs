@@ -3,6 +3,7 @@
 //! * [`record`]: one request as a log line tells it, borrowed from the line.
 //! * [`event`]: what a log or a platform says of an instance besides requests.
 //! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
+//! * [`tally`]: from records to those sums.
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
 //! * [`finding`]: what is told about a fleet.
 //! * [`settings`]: what is configured of a fleet; [`platform`]: what its platform does by itself.
@@ -14,3 +15,4 @@ pub mod finding;
 pub mod platform;
 pub mod record;
 pub mod settings;
+pub mod tally;
