@@ -5,6 +5,7 @@
 //! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
 //! * [`tally`]: from records to those sums.
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
+//! * [`timeline`]: events and traffic → states, ready count, removals, restarts, flaps.
 //! * [`finding`]: what is told about a fleet.
 //! * [`settings`]: what is configured of a fleet; [`platform`]: what its platform does by itself.
 
@@ -16,3 +17,4 @@ pub mod platform;
 pub mod record;
 pub mod settings;
 pub mod tally;
+pub mod timeline;

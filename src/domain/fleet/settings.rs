@@ -23,6 +23,8 @@ pub struct Settings {
     pub check: Option<HealthCheck>,
     /// Paths that are health checks, beside the usual ones.
     pub probe_paths: Vec<String>,
+    /// Names or addresses of the instances that there should be; empty when nobody keeps a list.
+    pub inventory: Vec<String>,
     /// What the platform does by itself: a name of `platform::PLATFORMS`.
     pub platform: Option<String>,
 }
@@ -62,6 +64,7 @@ impl Default for Settings {
             flap: Flap::default(),
             check: None,
             probe_paths: Vec::new(),
+            inventory: Vec::new(),
             platform: None,
         }
     }

@@ -1,0 +1,575 @@
+//! One instance's life: its state by whoever's word counts, transitions, restarts, traffic.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        cell::Cell,
+        event::{Event, Source, State, What},
+        settings::Settings,
+    },
+    SECOND,
+    removal::{Cause, Removal},
+    view::{View, verdict},
+};
+
+/// How often an instance restarted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restarts {
+    /// Somebody counted it or saw the new process.
+    pub certain: u64,
+    /// Checks were refused, or checks and traffic stopped together, and it came back.
+    pub probable: u64,
+}
+
+/// One restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restart {
+    pub instance: String,
+    pub at_us: i64,
+    pub certain: bool,
+    /// How many at once, when a counter jumped.
+    pub count: u64,
+    pub reason: Option<String>,
+}
+
+/// One instance. Times in µs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    pub name: String,
+    pub aliases: BTreeSet<String>,
+    pub version: Option<String>,
+    pub state: State,
+    pub since_us: i64,
+    /// Whose word the state is.
+    pub source: Option<Source>,
+    pub reason: Option<String>,
+    /// Ready ↔ not ready, on purpose or not.
+    pub transitions: u64,
+    pub restarts: Restarts,
+    /// How long it was ready, of how long its state was known.
+    pub ready_us: i64,
+    pub known_us: i64,
+    /// First and last attempt seen.
+    pub first_us: Option<i64>,
+    pub last_us: Option<i64>,
+    /// Since when it flaps.
+    pub flapping_us: Option<i64>,
+    /// The platform waits before it starts it again: since when.
+    pub back_off_us: Option<i64>,
+    pub(super) recent_restarts: VecDeque<Restart>,
+    pub(super) version_us: i64,
+    /// Attempts of the last window, and of these after it was out.
+    pub(super) stray: Option<u64>,
+    views: Vec<View>,
+    in_rotation: Option<bool>,
+    /// Came into rotation in the last window, from this moment on.
+    fresh_us: Option<i64>,
+    moves: VecDeque<(i64, bool)>,
+    counter: Option<u64>,
+    streak: Streak,
+    failed_run_us: Option<i64>,
+    windows: VecDeque<Traffic>,
+    probes: Probes,
+    removal: Option<Removal>,
+    /// The removal has news that were not told.
+    removal_news: bool,
+    came_us: Option<i64>,
+    counted_us: Option<i64>,
+}
+
+/// Failed checks in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Streak {
+    first_us: Option<i64>,
+    last_us: i64,
+    /// At least one found nobody listening.
+    refused: bool,
+}
+
+/// Attempts of one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Traffic {
+    index: i64,
+    attempts: u64,
+    errors: u64,
+    rescued: u64,
+}
+
+/// The rhythm of health checks in an instance's own log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Probes {
+    last_us: Option<i64>,
+    gaps: VecDeque<i64>,
+}
+
+/// What an event did.
+pub(super) struct Taken {
+    pub before: State,
+    pub restarts: Vec<Restart>,
+}
+
+const HOUR: i64 = 3_600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+
+impl Instance {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            aliases: BTreeSet::new(),
+            version: None,
+            state: State::Unknown,
+            since_us: 0,
+            source: None,
+            reason: None,
+            transitions: 0,
+            restarts: Restarts::default(),
+            ready_us: 0,
+            known_us: 0,
+            first_us: None,
+            last_us: None,
+            flapping_us: None,
+            back_off_us: None,
+            recent_restarts: VecDeque::new(),
+            version_us: 0,
+            stray: None,
+            views: Vec::new(),
+            in_rotation: None,
+            fresh_us: None,
+            moves: VecDeque::new(),
+            counter: None,
+            streak: Streak::default(),
+            failed_run_us: None,
+            windows: VecDeque::new(),
+            probes: Probes::default(),
+            removal: None,
+            removal_news: false,
+            came_us: None,
+            counted_us: None,
+        }
+    }
+
+    /// Transitions nobody intended, of explicit evidence, within `span_s` seconds before `until_us`.
+    pub fn unplanned(&self, until_us: i64, span_s: u32) -> u32 {
+        let from = until_us - i64::from(span_s) * SECOND;
+        let count = self.moves.iter().filter(|(at, planned)| *at > from && !planned).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// New or back for less than the warm-up.
+    pub fn is_warming(&self, until_us: i64, settings: &Settings) -> bool {
+        self.came_us.is_some_and(|at| until_us - at < i64::from(settings.warm_up_s) * SECOND)
+    }
+
+    /// The last removal, until some time after its end.
+    pub(super) fn removal(&self) -> Option<&Removal> {
+        self.removal.as_ref()
+    }
+
+    /// Somebody or something took it out, as told by more than a lack of traffic.
+    pub fn is_out(&self) -> bool {
+        use State::{Draining, Gone, Maintenance, Unready};
+        matches!(self.state, Unready | Draining | Maintenance | Gone)
+            && self.source.is_some_and(|source| source != Source::Traffic)
+    }
+
+    /// One event. `peers_go_on`: others were heard while this one was silent.
+    pub(super) fn take(&mut self, event: &Event, settings: &Settings, peers_go_on: bool) -> Taken {
+        let mut restarts = Vec::new();
+        self.note_check(event);
+        restarts.extend(self.note_probe(event, peers_go_on));
+        restarts.extend(self.note_restart(event));
+        match &event.what {
+            What::Version(version) if self.version.as_deref() != Some(version) => {
+                self.version = Some(version.clone());
+                self.version_us = event.at_us;
+            }
+            What::BackOff => self.back_off_us = Some(event.at_us),
+            _ => {}
+        }
+        let view = match self.views.iter().position(|view| view.is_of(event)) {
+            Some(at) => &mut self.views[at],
+            None => {
+                self.views.push(View::new(event));
+                let last = self.views.len() - 1;
+                &mut self.views[last]
+            }
+        };
+        view.take(event, settings);
+        // Who writes down changes only has told that it was ready before it first is not.
+        let tells_changes =
+            matches!(event.source, Source::Haproxy | Source::Envoy | Source::NginxError);
+        if self.state == State::Unknown && tells_changes {
+            let first = verdict(&self.views).map(|(state, _)| state);
+            if first.is_some_and(|state| state != State::Ready) {
+                self.set(event.at_us, State::Ready, Some(event.source), None, true);
+            }
+        }
+        let before = self.state;
+        self.settle(event.at_us, event.reason.as_deref());
+        Taken { before, restarts }
+    }
+
+    /// Attempts of one window.
+    pub(super) fn traffic(&mut self, index: i64, cell: &Cell, settings: &Settings) {
+        let attempts = cell.attempts + cell.unknown + cell.clients + cell.proxies;
+        let (Some(first), Some(last)) = (cell.first_us, cell.last_us) else { return };
+        if attempts == 0 {
+            return;
+        }
+        for view in &mut self.views {
+            if view.served_again(last) {
+                self.streak = Streak::default();
+            }
+        }
+        self.settle(last, None);
+        let drain = i64::from(settings.drain_s) * SECOND;
+        self.stray = (self.is_out() && last > self.since_us + drain && first > self.since_us)
+            .then_some(attempts);
+        if self.first_us.is_none() && !self.windows.is_empty() {
+            self.came_us = Some(first);
+        }
+        self.first_us = self.first_us.or(Some(first));
+        self.last_us = self.last_us.max(Some(last));
+        if self.in_rotation != Some(true) {
+            self.fresh_us = Some(first);
+        }
+        self.windows.push_back(Traffic {
+            index,
+            attempts,
+            errors: cell.errors(),
+            rescued: cell.rescued,
+        });
+        let well = cell.attempts >= 5 && cell.errors() * 2 < cell.attempts;
+        if well && self.failed_run_us.is_some_and(|at| at < first) {
+            self.failed_run_us = None;
+        }
+        if let Some(removal) = &mut self.removal
+            && removal.returned_us.is_none()
+            && removal.well_us.is_none()
+            && cell.attempts > cell.errors()
+            && first > removal.removed_us
+        {
+            removal.well_us = Some(first);
+        }
+        self.count_harm(settings);
+    }
+
+    /// How many attempts failed between the first failure and the removal, by whole windows.
+    fn count_harm(&mut self, settings: &Settings) {
+        let Some(removal) = &mut self.removal else { return };
+        let Some(failed) = removal.failed_us else { return };
+        let window = i64::from(settings.window_s.max(1)) * SECOND;
+        let (from, to) = (failed.div_euclid(window), removal.removed_us.div_euclid(window));
+        let within = self.windows.iter().filter(|w| w.index >= from && w.index <= to);
+        let (harmed, rescued) =
+            within.fold((0, 0), |(h, r), w| (h + w.errors, r + w.rescued.min(w.errors)));
+        let visible = harmed - rescued;
+        if (harmed, visible) != (removal.harmed, removal.client_visible) {
+            (removal.harmed, removal.client_visible) = (harmed, visible);
+            self.removal_news = true;
+        }
+    }
+
+    /// The removal if there is something new about it.
+    pub(super) fn removal_news(&mut self) -> Option<Removal> {
+        std::mem::take(&mut self.removal_news).then(|| self.removal.clone()).flatten()
+    }
+
+    pub(super) fn failed_run(&mut self, from_us: i64) {
+        let newer = self.failed_run_us.is_none_or(|at| from_us - at > 60 * SECOND);
+        if newer {
+            self.failed_run_us = Some(from_us);
+        }
+    }
+
+    /// It was ready and is not. `hint`: a first failure that somebody else's line tells.
+    pub(super) fn removed(&mut self, event: &Event, hint: Option<i64>, minimum_us: Option<i64>) {
+        let cause = match (self.state, &event.what) {
+            (State::Draining, _) => Cause::Drain,
+            (State::Maintenance, _) => Cause::Maintenance,
+            (State::Gone, _) => Cause::Gone,
+            (_, What::Ejected { .. }) => Cause::Ejected,
+            _ => Cause::Check,
+        };
+        let seen = [self.streak.first_us, self.failed_run_us, hint];
+        let failed_us = seen.into_iter().flatten().filter(|at| *at <= event.at_us).min();
+        let exact = matches!(event.source, Source::Haproxy | Source::Envoy);
+        self.removal = Some(Removal {
+            instance: self.name.clone(),
+            failed_us: if cause.on_purpose() { None } else { failed_us },
+            removed_us: event.at_us,
+            cause,
+            reason: event.reason.clone(),
+            source: event.source,
+            resolution_us: if exact { 1_000 } else { SECOND },
+            minimum_us,
+            harmed: 0,
+            client_visible: 0,
+            well_us: None,
+            returned_us: None,
+        });
+        self.removal_news = true;
+        self.failed_run_us = None;
+    }
+
+    /// Traffic stopped for it alone: it left when its last attempt ended.
+    pub(super) fn left(&mut self, at_us: i64, minimum_us: Option<i64>) {
+        self.removal = Some(Removal {
+            instance: self.name.clone(),
+            failed_us: self.failed_run_us.filter(|failed| *failed <= at_us),
+            removed_us: at_us,
+            cause: Cause::Silence,
+            reason: None,
+            source: Source::Traffic,
+            resolution_us: self.gap_us().unwrap_or(SECOND),
+            minimum_us,
+            harmed: 0,
+            client_visible: 0,
+            well_us: None,
+            returned_us: None,
+        });
+        self.removal_news = true;
+        self.failed_run_us = None;
+    }
+
+    /// It is ready again. True if a removal ended by it.
+    pub(super) fn returned(&mut self, at_us: i64) -> bool {
+        self.came_us = Some(at_us);
+        let Some(removal) = &mut self.removal else { return false };
+        if removal.returned_us.is_some() {
+            return false;
+        }
+        removal.returned_us = Some(at_us);
+        removal.well_us = removal.well_us.filter(|well| *well <= at_us);
+        self.removal_news = true;
+        true
+    }
+
+    /// It came back after checks found nobody listening, and nobody counted a restart meanwhile.
+    pub(super) fn probably_restarted(&mut self, event: &Event) -> Option<Restart> {
+        let streak = std::mem::take(&mut self.streak);
+        let down_since = streak.first_us?;
+        let counted = self.recent_restarts.iter().any(|restart| restart.at_us >= down_since);
+        if !streak.refused || counted || self.counter.is_some() {
+            return None;
+        }
+        let reason = "its checks were refused, then it was back";
+        Some(self.restarted(event.at_us, false, 1, Some(reason.to_owned())))
+    }
+
+    /// Its checks have been failing for no longer than three intervals.
+    pub(super) fn is_failing(&self, at_us: i64, reach_us: i64) -> bool {
+        self.streak.first_us.is_some_and(|first| at_us - first <= reach_us)
+    }
+
+    /// Since when it gets no traffic, if it had enough to tell and nothing but traffic tells.
+    pub(super) fn silent_since(&self, until_us: i64) -> Option<i64> {
+        if self.in_rotation != Some(true) || verdict(&self.views).is_some() {
+            return None;
+        }
+        let last = self.last_us?;
+        (until_us - last > self.patience_us()?).then_some(last)
+    }
+
+    /// How long it may be silent before it has left: max(15 s, 16/λ) with its own rate of the last
+    /// hour. None when that is more than five minutes: too little traffic to tell.
+    pub(super) fn patience_us(&self) -> Option<i64> {
+        let patience = (self.gap_us()? * 16).max(15 * SECOND);
+        (patience <= 300 * SECOND).then_some(patience)
+    }
+
+    pub(super) fn in_rotation(&self) -> bool {
+        self.in_rotation == Some(true)
+    }
+
+    pub(super) fn fresh(&mut self) -> Option<i64> {
+        self.fresh_us.take()
+    }
+
+    pub(super) fn set_rotation(&mut self, at_us: i64, inside: bool) {
+        let returns = self.in_rotation == Some(false) && inside;
+        self.in_rotation = Some(inside);
+        self.settle(at_us, None);
+        if returns {
+            self.came_us = Some(at_us);
+        }
+    }
+
+    /// Whether a peer can have been heard after `at_us`.
+    pub(super) fn heard_after(&self, at_us: i64) -> bool {
+        self.probes.last_us.max(self.last_us).is_some_and(|last| last > at_us)
+    }
+
+    /// The moment after which a further silence is longer than its checks' rhythm allows.
+    pub(super) fn probe_due_us(&self) -> Option<i64> {
+        Some(self.probes.last_us? + self.probes.rhythm()?)
+    }
+
+    pub(super) fn forget(&mut self, until_us: i64, window_s: u32) {
+        self.pass(until_us);
+        while self.moves.front().is_some_and(|(at, _)| *at < until_us - DAY) {
+            self.moves.pop_front();
+        }
+        while self.recent_restarts.front().is_some_and(|r| r.at_us < until_us - DAY) {
+            self.recent_restarts.pop_front();
+        }
+        let oldest = (until_us - HOUR).div_euclid(i64::from(window_s.max(1)) * SECOND);
+        while self.windows.front().is_some_and(|window| window.index < oldest) {
+            self.windows.pop_front();
+        }
+        self.views.retain(|view| !view.is_stale(until_us));
+        if self.removal.as_ref().is_some_and(|r| r.returned_us.is_some()) && !self.removal_news {
+            self.removal = None;
+        }
+    }
+
+    fn note_check(&mut self, event: &Event) {
+        let failed = match event.what {
+            What::Check { passed } => !passed,
+            What::Failed | What::Ejected { .. } => true,
+            _ => return,
+        };
+        if failed {
+            let gap = event.at_us - self.streak.last_us > 300 * SECOND;
+            if self.streak.first_us.is_none() || (gap && self.state == State::Ready) {
+                self.streak = Streak { first_us: Some(event.at_us), ..Streak::default() };
+            }
+            self.streak.last_us = event.at_us;
+            let words = event.reason.as_deref().unwrap_or_default();
+            self.streak.refused |= ["refused", "Layer4 connection problem", "ConnectionReset"]
+                .iter()
+                .any(|sign| words.contains(sign));
+        } else if self.state == State::Ready {
+            self.streak = Streak::default();
+        } else if let Some(removal) = &mut self.removal
+            && removal.well_us.is_none()
+        {
+            removal.well_us = Some(event.at_us);
+        }
+    }
+
+    /// A gap in the checks of an instance's own log, ended by one that fails: it was restarting.
+    fn note_probe(&mut self, event: &Event, peers_go_on: bool) -> Option<Restart> {
+        let What::Check { passed } = event.what else { return None };
+        if event.source != Source::Probes {
+            return None;
+        }
+        let last = self.probes.last_us.replace(event.at_us)?;
+        let gap = event.at_us - last;
+        let rhythm = self.probes.rhythm();
+        let broken = rhythm.is_some_and(|rhythm| gap > (rhythm * 3).max(15 * SECOND));
+        if !broken {
+            self.probes.gaps.push_back(gap);
+            if self.probes.gaps.len() > 10 {
+                self.probes.gaps.pop_front();
+            }
+            return None;
+        }
+        let quiet = self.last_us.is_none_or(|traffic| traffic <= last + rhythm.unwrap_or(0));
+        let counted = self.recent_restarts.iter().any(|restart| restart.at_us >= last);
+        (quiet && !passed && peers_go_on && !counted && self.counter.is_none()).then(|| {
+            let reason = "checks and traffic stopped together, and its first check then failed";
+            self.restarted(event.at_us, false, 1, Some(reason.to_owned()))
+        })
+    }
+
+    fn note_restart(&mut self, event: &Event) -> Option<Restart> {
+        match event.what {
+            What::RestartCount(now) => {
+                let before = self.counter.replace(now)?;
+                // Fewer than before: another life began to count.
+                let more = now.checked_sub(before).filter(|more| *more > 0)?;
+                Some(self.restarted(event.at_us, true, more, event.reason.clone()))
+            }
+            What::Started => {
+                let known = self.state != State::Unknown && self.state != State::Gone;
+                let again = known || self.first_us.is_some();
+                (again && self.counter.is_none() && self.state != State::Gone)
+                    .then(|| self.restarted(event.at_us, true, 1, event.reason.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn restarted(&mut self, at_us: i64, certain: bool, n: u64, reason: Option<String>) -> Restart {
+        let count = if certain { &mut self.restarts.certain } else { &mut self.restarts.probable };
+        *count += n;
+        self.came_us = Some(at_us);
+        let restart = Restart { instance: self.name.clone(), at_us, certain, count: n, reason };
+        self.recent_restarts.push_back(restart.clone());
+        restart
+    }
+
+    /// Takes over the word that counts now.
+    fn settle(&mut self, at_us: i64, reason: Option<&str>) {
+        let by_traffic = || {
+            let state = if self.in_rotation? { State::Ready } else { State::Unknown };
+            Some((state, Source::Traffic))
+        };
+        let Some((state, source)) = verdict(&self.views).or_else(by_traffic) else { return };
+        if state == self.state {
+            self.source = Some(source);
+            return;
+        }
+        let counts = source != Source::Traffic && self.state != State::Unknown;
+        self.set(at_us, state, Some(source), reason, !counts);
+    }
+
+    fn set(
+        &mut self,
+        at_us: i64,
+        state: State,
+        source: Option<Source>,
+        reason: Option<&str>,
+        quietly: bool,
+    ) {
+        self.pass(at_us);
+        let on_purpose = |state| matches!(state, State::Draining | State::Maintenance);
+        let flips = (self.state == State::Ready) != (state == State::Ready);
+        if flips && !quietly {
+            self.transitions += 1;
+            self.moves.push_back((at_us, on_purpose(self.state) || on_purpose(state)));
+        }
+        self.state = state;
+        self.since_us = at_us;
+        self.source = source;
+        self.reason = reason.map(str::to_owned);
+        if state == State::Ready {
+            self.back_off_us = None;
+        }
+    }
+
+    /// Counts the time in the present state up to `at_us`.
+    fn pass(&mut self, at_us: i64) {
+        let from = self.counted_us.unwrap_or(self.since_us.max(1));
+        self.counted_us = Some(at_us.max(from));
+        if self.state == State::Unknown || from <= 1 {
+            return;
+        }
+        let span = (at_us - from).max(0);
+        self.known_us += span;
+        if self.state == State::Ready {
+            self.ready_us += span;
+        }
+    }
+
+    /// Mean time between attempts over the last hour.
+    fn gap_us(&self) -> Option<i64> {
+        let attempts: u64 = self.windows.iter().map(|window| window.attempts).sum();
+        let span = self.last_us? - self.first_us?.max(self.last_us? - HOUR);
+        let attempts = i64::try_from(attempts).ok().filter(|attempts| *attempts >= 10)?;
+        Some((span / attempts).max(1))
+    }
+}
+
+impl Probes {
+    /// Median gap, of at least three.
+    fn rhythm(&self) -> Option<i64> {
+        let mut gaps: Vec<i64> = self.gaps.iter().copied().collect();
+        gaps.sort_unstable();
+        (gaps.len() >= 3).then(|| gaps[gaps.len() / 2])
+    }
+}

@@ -1,0 +1,360 @@
+use super::{
+    super::{
+        finding::{Kind, Scope, Severity},
+        settings::HealthCheck,
+    },
+    *,
+};
+
+const MINUTE: i64 = 60 * SECOND;
+
+/// A pool whose minutes are stepped through with events and traffic of a test's choice.
+struct Pool {
+    line: Timeline,
+    minute: i64,
+    told: Told,
+    sources: Vec<Heard>,
+}
+
+impl Pool {
+    fn new(settings: &Settings) -> Self {
+        let line = Timeline::new("app", settings);
+        Self { line, minute: 0, told: Told::default(), sources: Vec::new() }
+    }
+
+    /// One minute with these events, and `per_minute` evenly spaced attempts on each of `serving`.
+    fn minute(&mut self, events: &[Event], serving: &[&str], per_minute: u64) -> Told {
+        self.marked(events, serving, per_minute, &Marks::default())
+    }
+
+    fn marked(&mut self, events: &[Event], serving: &[&str], n: u64, marks: &Marks) -> Told {
+        let mut window = Window::new(self.minute);
+        let from = self.minute * MINUTE;
+        for name in serving {
+            let cell = Cell {
+                attempts: n,
+                first_us: Some(from + SECOND),
+                last_us: Some(from + MINUTE - SECOND),
+                ..Cell::default()
+            };
+            window.cells.entry((*name).to_owned()).or_default().insert("GET /".into(), cell);
+        }
+        self.minute += 1;
+        let told = self.line.step(Step {
+            until_us: self.minute * MINUTE,
+            events,
+            window: &window,
+            marks,
+            sources: &self.sources,
+        });
+        self.told.ready.extend(told.ready.iter().copied());
+        self.told.removals.extend(told.removals.iter().cloned());
+        self.told.restarts.extend(told.restarts.iter().cloned());
+        self.told.findings.extend(told.findings.iter().cloned());
+        told
+    }
+
+    fn kinds(&self) -> Vec<(Kind, Scope)> {
+        self.line.open().iter().map(|f| (f.kind, f.scope)).collect()
+    }
+}
+
+fn at(secs: f64) -> i64 {
+    (secs * SECOND as f64) as i64
+}
+
+fn state(secs: f64, name: &str, state: State, active: Option<u32>) -> Event {
+    Event { active, ..Event::new(at(secs), Source::Haproxy, What::State(state)).of(name) }
+}
+
+fn check(secs: f64, name: &str, passed: bool, reason: &str) -> Event {
+    let event = Event::new(at(secs), Source::Haproxy, What::Check { passed }).of(name);
+    Event { reason: Some(reason.to_owned()), ..event }
+}
+
+#[test]
+fn a_removal_runs_from_the_first_failure_to_the_state_line() {
+    let check_every_second =
+        HealthCheck { path: None, interval_s: 1.0, timeout_s: 1.0, unhealthy: 2, healthy: 2 };
+    let settings = Settings { check: Some(check_every_second), ..Settings::default() };
+    let mut pool = Pool::new(&settings);
+    let refused = "Layer4 connection problem, info: \"Connection refused\"";
+    let events = [
+        check(7.569, "app2", false, refused),
+        check(8.57, "app2", false, refused),
+        state(8.5707, "app2", State::Unready, Some(2)),
+        check(12.58, "app2", true, "Layer7 check passed"),
+        check(13.579, "app2", true, "Layer7 check passed"),
+        state(13.5791, "app2", State::Ready, Some(3)),
+        // Slow start says it twice.
+        state(16.6, "app2", State::Ready, Some(3)),
+    ];
+    let marks = Marks { redispatched: vec![at(1.0), at(7.379), at(7.5)], runs: Vec::new() };
+    let told = pool.marked(&events, &["app1", "app2", "app3"], 60, &marks);
+    let removal = told.removals.last().unwrap();
+    assert_eq!(removal.failed_us, Some(at(7.379)), "from the redispatch, as nobody else failed");
+    assert_eq!(removal.time_us(), Some(at(8.5707) - at(7.379)));
+    assert_eq!(removal.minimum_us, Some(2 * SECOND));
+    assert_eq!((removal.well_us, removal.returned_us), (Some(at(12.58)), Some(at(13.5791))));
+    assert_eq!(removal.return_us(), Some(at(13.5791) - at(12.58)));
+    let app2 = &pool.line.instances()["app2"];
+    assert_eq!((app2.transitions, app2.state), (2, State::Ready));
+    assert_eq!(app2.restarts, Restarts { certain: 0, probable: 1 }, "refused, then back");
+    let counts: Vec<u32> = told.ready.iter().map(|point| point.ready).collect();
+    assert_eq!(counts, [2, 3]);
+}
+
+#[test]
+fn what_is_done_on_purpose_is_a_transition_but_no_flapping() {
+    let mut pool = Pool::new(&Settings::default());
+    let mut events = Vec::new();
+    for i in 0..10 {
+        let t = f64::from(i) * 4.0;
+        events.push(state(t, "a", State::Draining, Some(1)));
+        events.push(state(t + 2.0, "a", State::Ready, None));
+    }
+    pool.minute(&events, &["a", "b"], 60);
+    let a = &pool.line.instances()["a"];
+    assert_eq!((a.transitions, a.unplanned(MINUTE, 1_800)), (20, 0));
+    assert!(pool.kinds().is_empty(), "{:?}", pool.kinds());
+    assert!(pool.told.removals.iter().all(|r| r.cause == Cause::Drain && r.time_us().is_none()));
+    assert_eq!(pool.line.ready().unwrap().ready, 2, "a line without a count moves it by one");
+}
+
+#[test]
+fn one_instance_flaps_with_hysteresis_and_three_together_are_a_shared_fault() {
+    let mut pool = Pool::new(&Settings::default());
+    let flap = |name: &str, from: f64, n: i32| -> Vec<Event> {
+        (0..n)
+            .flat_map(|i| {
+                let t = from + f64::from(i) * 10.0;
+                [state(t, name, State::Unready, None), state(t + 5.0, name, State::Ready, None)]
+            })
+            .collect()
+    };
+    let all = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    pool.minute(&flap("a", 0.0, 3), &all, 60);
+    assert_eq!(pool.kinds(), [(Kind::Flapping, Scope::One)]);
+    assert_eq!(pool.line.open()[0].instances, ["a"]);
+    let mut events = flap("b", 60.0, 3);
+    events.extend(flap("c", 62.0, 3));
+    events.sort_by_key(|event| event.at_us);
+    pool.minute(&events, &all, 60);
+    assert_eq!(pool.kinds(), [(Kind::Flapping, Scope::Shared)], "no instance is blamed");
+    assert!(pool.line.open()[0].instances.is_empty());
+    for _ in 0..30 {
+        pool.minute(&[], &all, 60);
+    }
+    assert!(pool.kinds().is_empty(), "half an hour of peace ends it: {:?}", pool.kinds());
+}
+
+#[test]
+fn fewer_than_the_floor_is_critical_after_half_a_minute_and_a_learned_number_fires_nothing() {
+    let settings = Settings { expected: Some(4), ..Settings::default() };
+    let mut pool = Pool::new(&settings);
+    let all = ["a", "b", "c", "d"];
+    let down = |secs, name, left| state(secs, name, State::Unready, Some(left));
+    pool.minute(&[down(10.0, "a", 3)], &all[1..], 60);
+    assert!(pool.kinds().is_empty(), "three of four are at the floor");
+    pool.minute(&[down(110.0, "b", 2)], &all[2..], 60);
+    assert!(pool.kinds().is_empty(), "ten seconds below it");
+    pool.minute(&[], &all[2..], 60);
+    assert_eq!(pool.kinds(), [(Kind::FewReady, Scope::Pool)]);
+    let finding = &pool.line.open()[0];
+    assert_eq!((finding.severity, finding.from_us), (Severity::Critical, at(110.0)));
+    assert!(finding.sentence.starts_with("2 of 4 ready, fewer than 3"), "{}", finding.sentence);
+    pool.minute(&[state(190.0, "b", State::Ready, Some(3))], &all[1..], 60);
+    assert!(pool.kinds().is_empty());
+    for _ in 0..12 {
+        pool.minute(&[], &all[1..], 60);
+    }
+    assert_eq!(pool.line.open()[0].severity, Severity::Warning, "ten minutes below the expected");
+
+    let mut pool = Pool::new(&Settings::default());
+    for _ in 0..10 {
+        pool.minute(&[state(0.0, "a", State::Ready, Some(4))], &all, 60);
+    }
+    pool.minute(&[down(610.0, "a", 1)], &all[1..], 60);
+    pool.minute(&[], &all[1..], 60);
+    assert_eq!(pool.line.expected(), Some(Expected { count: 4, learned: true }));
+    assert!(pool.kinds().is_empty(), "{:?}", pool.kinds());
+}
+
+#[test]
+fn silence_of_one_is_leaving_and_silence_of_all_is_a_silent_source() {
+    let mut pool = Pool::new(&Settings::default());
+    let all = ["a", "b", "c", "d"];
+    for _ in 0..5 {
+        pool.minute(&[], &all, 60);
+    }
+    assert_eq!(pool.line.ready().unwrap().ready, 4);
+    assert_eq!(pool.line.ready().unwrap().source, Source::Traffic);
+    pool.minute(&[], &all[..3], 60);
+    assert_eq!(pool.kinds(), [(Kind::LeftRotation, Scope::One)]);
+    let removal = pool.told.removals.last().unwrap().clone();
+    assert_eq!((removal.cause, removal.removed_us), (Cause::Silence, 5 * MINUTE - SECOND));
+    assert_eq!(pool.line.instances()["d"].state, State::Unknown, "never down for lack of traffic");
+    pool.minute(&[], &all, 60);
+    assert!(pool.kinds().is_empty());
+    assert_eq!(pool.told.removals.last().unwrap().returned_us, Some(6 * MINUTE + SECOND));
+    let removals = pool.told.removals.len();
+    pool.sources = vec![Heard { name: "lb".into(), newest_us: 7 * MINUTE, served: true }];
+    for _ in 0..3 {
+        pool.minute(&[], &[], 60);
+    }
+    assert_eq!(pool.told.removals.len(), removals, "nobody left: the log is silent");
+    assert_eq!(pool.kinds(), [(Kind::NoData, Scope::Pool)]);
+}
+
+#[test]
+fn counted_restarts_are_certain_and_a_falling_counter_is_another_life() {
+    let mut pool = Pool::new(&Settings::default());
+    let count = |secs: f64, n| {
+        let event = Event::new(at(secs), Source::Kubernetes, What::RestartCount(n)).of("pod-a");
+        Event { reason: Some("OOMKilled".into()), ..event }
+    };
+    pool.minute(&[count(1.0, 7)], &["pod-a"], 60);
+    assert!(pool.told.restarts.is_empty(), "what it had before is not ours to tell");
+    let started = Event::new(at(61.0), Source::Kubernetes, What::Started).of("pod-a");
+    let told = pool.minute(&[started, count(62.0, 8)], &["pod-a"], 60);
+    assert_eq!((told.restarts.len(), told.restarts[0].certain), (1, true), "once, not twice");
+    pool.minute(&[count(122.0, 0)], &["pod-a"], 60);
+    pool.minute(&[count(182.0, 2)], &["pod-a"], 60);
+    assert_eq!(pool.line.instances()["pod-a"].restarts, Restarts { certain: 3, probable: 0 });
+    assert_eq!(pool.kinds(), [(Kind::Restart, Scope::One)]);
+    assert!(pool.line.open()[0].sentence.contains("OOMKilled"), "{}", pool.line.open()[0].sentence);
+    let back_off = Event::new(at(250.0), Source::Kubernetes, What::BackOff).of("pod-a");
+    pool.minute(&[back_off], &["pod-a"], 60);
+    assert_eq!(pool.line.open()[0].severity, Severity::Critical);
+}
+
+#[test]
+fn a_gap_in_its_own_checks_is_probably_a_restart_unless_everybody_was_silent() {
+    let probe = |secs: f64, name: &str, passed| {
+        Event::new(at(secs), Source::Probes, What::Check { passed }).of(name)
+    };
+    let run = |peers_go_on: bool| {
+        let mut pool = Pool::new(&Settings::default());
+        let mut events = Vec::new();
+        for i in 0..12 {
+            let t = f64::from(i) * 5.0;
+            events.push(probe(t, "a", true));
+            events.push(probe(t + 1.0, "b", true));
+        }
+        pool.minute(&events, &[], 0);
+        let mut events = vec![probe(100.0, "a", false), probe(105.0, "a", true)];
+        if peers_go_on {
+            events.extend((0..10).map(|i| probe(61.0 + f64::from(i) * 5.0, "b", true)));
+        }
+        events.sort_by_key(|event| event.at_us);
+        pool.minute(&events, &[], 0);
+        pool.line.instances()["a"].restarts
+    };
+    assert_eq!(run(true), Restarts { certain: 0, probable: 1 });
+    assert_eq!(run(false), Restarts::default());
+}
+
+#[test]
+fn an_alb_target_follows_the_thresholds_node_by_node() {
+    let mut pool = Pool::new(&Settings::default());
+    let said = |secs: f64, node: &str, passed| {
+        let event = Event::new(at(secs), Source::AlbHealth, What::Check { passed }).of("t1");
+        Event { reporter: Some(node.into()), ..event }
+    };
+    let state_of = |pool: &Pool| pool.line.instances()["t1"].state;
+    pool.minute(&[said(1.0, "n1", true), said(2.0, "n2", true), said(3.0, "n3", true)], &[], 0);
+    assert_eq!(state_of(&pool), State::Ready, "a new target is in after one pass");
+    pool.minute(&[said(61.0, "n1", false), said(62.0, "n2", false)], &[], 0);
+    assert_eq!(state_of(&pool), State::Ready);
+    pool.minute(&[said(121.0, "n1", false)], &[], 0);
+    assert_eq!(state_of(&pool), State::Ready, "one of three nodes");
+    pool.minute(&[said(181.0, "n2", false)], &[], 0);
+    assert_eq!(state_of(&pool), State::Unready);
+    let removal = pool.told.removals.last().unwrap();
+    assert_eq!((removal.failed_us, removal.removed_us), (Some(at(61.0)), at(181.0)));
+    let passes: Vec<Event> =
+        (0..5).map(|i| said(241.0 + f64::from(i) * 10.0, "n1", true)).collect();
+    pool.minute(&passes[..4], &[], 0);
+    assert_eq!(state_of(&pool), State::Unready, "five passes bring it back");
+    pool.minute(&passes[4..], &[], 0);
+    assert_eq!(state_of(&pool), State::Ready);
+}
+
+#[test]
+fn nginx_ejects_and_traffic_brings_back() {
+    let mut pool = Pool::new(&Settings::default());
+    let out = Event::new(at(5.0), Source::NginxError, What::Ejected { enforced: true }).of("a");
+    pool.minute(&[out], &["b"], 60);
+    assert_eq!(pool.line.instances()["a"].state, State::Unready);
+    assert_eq!(pool.told.removals.last().unwrap().cause, Cause::Ejected);
+    pool.minute(&[], &["a", "b"], 60);
+    assert_eq!(pool.line.instances()["a"].state, State::Ready);
+    let logged = Event::new(at(125.0), Source::Envoy, What::Ejected { enforced: false }).of("b");
+    pool.minute(&[logged], &["a", "b"], 60);
+    assert_eq!(pool.line.instances()["b"].state, State::Ready, "only logged");
+}
+
+#[test]
+fn a_removed_instance_that_serves_on_is_a_zombie_unless_all_are_out() {
+    let mut pool = Pool::new(&Settings { drain_s: 30, ..Settings::default() });
+    pool.minute(&[state(1.0, "a", State::Draining, Some(1))], &["a", "b"], 60);
+    assert!(pool.kinds().is_empty(), "it drains");
+    pool.minute(&[], &["a", "b"], 60);
+    assert_eq!(pool.kinds(), [(Kind::Zombie, Scope::One)]);
+    pool.minute(&[state(121.0, "b", State::Unready, Some(0))], &["a", "b"], 60);
+    assert!(pool.kinds().is_empty(), "nobody is ready: a platform that fails open asks all");
+}
+
+#[test]
+fn an_old_version_is_stale_a_quarter_of_an_hour_after_the_roll_out() {
+    let mut pool = Pool::new(&Settings::default());
+    let runs = |secs: f64, name: &str, version: &str| {
+        Event::new(at(secs), Source::Kubernetes, What::Version(version.into())).of(name)
+    };
+    let names: Vec<String> = (0..10).map(|i| format!("p{i}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let old: Vec<Event> = all.iter().map(|name| runs(1.0, name, "v1")).collect();
+    pool.minute(&old, &all, 60);
+    let new: Vec<Event> = all[1..].iter().map(|name| runs(61.0, name, "v2")).collect();
+    pool.minute(&new, &all, 60);
+    for _ in 0..13 {
+        pool.minute(&[], &all, 60);
+        assert!(pool.kinds().is_empty());
+    }
+    for _ in 0..3 {
+        pool.minute(&[], &all, 60);
+    }
+    assert_eq!(pool.kinds(), [(Kind::StaleVersion, Scope::One)]);
+    assert_eq!(pool.line.open()[0].instances, ["p0"]);
+}
+
+#[test]
+fn many_back_at_once_after_a_shared_fault_is_told() {
+    let mut pool = Pool::new(&Settings::default());
+    let all = ["a", "b", "c", "d", "e"];
+    let down: Vec<Event> =
+        (0..5).map(|i| state(f64::from(i), all[i as usize], State::Unready, None)).collect();
+    pool.minute(&down, &all, 60);
+    let up: Vec<Event> =
+        (0..5).map(|i| state(70.0 + f64::from(i), all[i as usize], State::Ready, None)).collect();
+    let told = pool.minute(&up, &all, 60);
+    let kinds: Vec<Kind> = told
+        .findings
+        .iter()
+        .filter_map(|change| match change {
+            Change::Opened(finding) => Some(finding.kind),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds, [Kind::ReturnedTogether]);
+}
+
+#[test]
+fn a_line_stored_and_read_goes_on_as_if_nothing_had_happened() {
+    let settings = Settings { expected: Some(2), ..Settings::default() };
+    let mut pool = Pool::new(&settings);
+    pool.minute(&[state(10.0, "a", State::Unready, Some(1))], &["b"], 60);
+    let text = serde_json::to_string(&pool.line).unwrap();
+    let read: Timeline = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.with_settings(&settings), pool.line);
+}

@@ -1,0 +1,454 @@
+//! The findings that follow from states: fewer ready than wanted, left rotation, restarts, flapping,
+//! zombies, stale versions, missing logs, slow removals.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{
+    super::{
+        event::{Source, State},
+        finding::{Change, Finding, Kind, Scope, Severity},
+    },
+    Instance, Removal, SECOND, Step, Timeline, Told,
+    removal::{self, Cause},
+};
+
+/// Shares of a pool from which flapping is everybody's: three instances, or this many in a hundred.
+const SHARED_FLAPPING: (usize, usize) = (3, 30);
+/// Restarts in an hour that are too many.
+const MANY_RESTARTS: u64 = 3;
+const HOUR: i64 = 3_600 * SECOND;
+
+impl Timeline {
+    /// Compares what holds now with what was told.
+    pub(super) fn tell(&mut self, step: &Step<'_>, told: &mut Told) {
+        let now = step.until_us;
+        let mut holds = Vec::new();
+        holds.extend(self.few_ready(now));
+        holds.extend(self.left_rotation());
+        holds.extend(self.restarting(now));
+        holds.extend(self.flapping(now));
+        holds.extend(self.zombies(now));
+        holds.extend(self.stale_versions(now));
+        holds.extend(self.no_data(step));
+        self.reconcile(holds, now, &mut told.findings);
+        let mut once = Vec::new();
+        once.extend(self.restarted(told));
+        once.extend(self.slow_removals(&told.removals));
+        once.extend(self.returned_together());
+        for finding in once {
+            told.findings.push(Change::Opened(Finding { to_us: None, ..finding.clone() }));
+            told.findings.push(Change::Closed(finding));
+        }
+    }
+
+    fn finding(&self, kind: Kind, severity: Severity, from_us: i64, sentence: String) -> Finding {
+        Finding {
+            kind,
+            scope: Scope::Pool,
+            severity,
+            pool: self.pool.clone(),
+            instances: Vec::new(),
+            from_us,
+            to_us: None,
+            chronic: false,
+            sentence,
+            evidence: json!({}),
+        }
+    }
+
+    fn about(
+        &self,
+        instance: &Instance,
+        kind: Kind,
+        severity: Severity,
+        from_us: i64,
+        sentence: String,
+    ) -> Finding {
+        Finding {
+            scope: Scope::One,
+            instances: vec![instance.name.clone()],
+            ..self.finding(kind, severity, from_us, sentence)
+        }
+    }
+
+    fn reconcile(&mut self, holds: Vec<Finding>, now: i64, changes: &mut Vec<Change>) {
+        let same = |a: &Finding, b: &Finding| a.kind == b.kind && a.instances == b.instances;
+        for mut old in std::mem::take(&mut self.open) {
+            if !holds.iter().any(|new| same(new, &old)) {
+                old.to_us = Some(now);
+                changes.push(Change::Closed(old));
+            } else {
+                self.open.push(old);
+            }
+        }
+        for new in holds {
+            match self.open.iter_mut().find(|old| same(old, &new)) {
+                None => {
+                    changes.push(Change::Opened(new.clone()));
+                    self.open.push(new);
+                }
+                Some(old) => {
+                    let new = Finding { from_us: old.from_us, ..new };
+                    if new != *old {
+                        changes.push(Change::Updated(new.clone()));
+                        *old = new;
+                    }
+                }
+            }
+        }
+    }
+
+    fn few_ready(&self, now: i64) -> Option<Finding> {
+        let expected = self.expected()?;
+        if expected.learned && self.settings.min_ready.is_none() {
+            return None;
+        }
+        let point = self.ready.last()?;
+        let floor = self.settings.floor(expected.count);
+        let by_traffic = point.source == Source::Traffic;
+        let patience =
+            self.instances.values().filter_map(Instance::patience_us).max().unwrap_or(0) * 3;
+        let interval = self.settings.check.as_ref().map_or(0.0, |check| check.interval_s);
+        let wait = (30 * SECOND).max((2.0 * interval * SECOND as f64) as i64);
+        let below = |limit: u32, wait: i64| {
+            let since = self.ready.below_since(limit)?;
+            (now - since >= wait).then_some(since)
+        };
+        let (since, limit, severity) = match below(floor, if by_traffic { patience } else { wait })
+        {
+            Some(since) if by_traffic => (since, floor, Severity::Warning),
+            Some(since) => (since, floor, Severity::Critical),
+            None if by_traffic || expected.learned => return None,
+            None => (below(expected.count, 600 * SECOND)?, expected.count, Severity::Warning),
+        };
+        let load = f64::from(expected.count) / f64::from(point.ready.max(1));
+        let called = if by_traffic { "in rotation" } else { "ready" };
+        let carry = if point.ready == 0 {
+            String::new()
+        } else {
+            format!("; the others carry × {load:.2}")
+        };
+        let sentence = format!(
+            "{} of {} {called}, fewer than {limit}{carry}. The count is {}'s.",
+            point.ready,
+            expected.count,
+            point.source.as_str()
+        );
+        let mut finding = self.finding(Kind::FewReady, severity, since, sentence);
+        finding.evidence = json!({
+            "ready": point.ready, "expected": expected.count, "learned": expected.learned,
+            "min_ready": floor, "source": point.source, "load_factor": load,
+            "least": point.least, "most": point.most,
+        });
+        Some(finding)
+    }
+
+    fn left_rotation(&self) -> Vec<Finding> {
+        let left = self.instances.values().filter_map(|instance| {
+            let removal = instance.removal()?;
+            let open = removal.cause == Cause::Silence && removal.returned_us.is_none();
+            open.then_some((instance, removal))
+        });
+        left.map(|(instance, removal)| {
+            let sentence = format!(
+                "{} gets no traffic any more while its peers do; nothing says why.",
+                instance.name
+            );
+            let from = removal.removed_us;
+            let mut finding =
+                self.about(instance, Kind::LeftRotation, Severity::Warning, from, sentence);
+            finding.evidence = json!({ "last_attempt_us": removal.removed_us,
+                "first_failure_us": removal.failed_us });
+            finding
+        })
+        .collect()
+    }
+
+    /// Too many restarts, or a platform that waits longer and longer between them.
+    fn restarting(&self, now: i64) -> Vec<Finding> {
+        let mut all = Vec::new();
+        for instance in self.instances.values() {
+            let recent: Vec<_> =
+                instance.recent_restarts.iter().filter(|r| r.at_us > now - HOUR).collect();
+            let count: u64 = recent.iter().map(|restart| restart.count).sum();
+            let times: Vec<i64> = recent.iter().map(|restart| restart.at_us).collect();
+            let looping = instance.back_off_us.is_some() || gaps_grow(&times);
+            if count < MANY_RESTARTS && instance.back_off_us.is_none() {
+                continue;
+            }
+            let certain: u64 = recent.iter().filter(|r| r.certain).map(|r| r.count).sum();
+            let reason = recent.iter().rev().find_map(|restart| restart.reason.as_deref());
+            let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let loops = if looping { ": a crash loop" } else { "" };
+            let sentence = format!(
+                "{} restarted {count} times within an hour, {certain} of them certain{why}{loops}.",
+                instance.name
+            );
+            let severity = if looping { Severity::Critical } else { Severity::Warning };
+            let from = times.first().copied().or(instance.back_off_us).unwrap_or(now);
+            let mut finding = self.about(instance, Kind::Restart, severity, from, sentence);
+            finding.evidence = json!({ "last_hour": count, "certain": certain,
+                "probable": count - certain, "crash_loop": looping, "at_us": times,
+                "reason": reason });
+            all.push(finding);
+        }
+        all
+    }
+
+    /// Single restarts, as they happen.
+    fn restarted(&self, told: &Told) -> Vec<Finding> {
+        let mut all = Vec::new();
+        for restart in &told.restarts {
+            let Some(instance) = self.instances.get(&restart.instance) else { continue };
+            let many =
+                |f: &Finding| f.kind == Kind::Restart && f.instances == [restart.instance.clone()];
+            if self.open.iter().any(many) {
+                continue;
+            }
+            let sure = if restart.certain { "certain" } else { "probable" };
+            let times =
+                if restart.count > 1 { format!(" {} times", restart.count) } else { String::new() };
+            let why = restart.reason.as_deref().map_or(String::new(), |r| format!(": {r}"));
+            let sentence = format!("{} restarted{times}, {sure}{why}.", instance.name);
+            let at = restart.at_us;
+            let mut finding = self.about(instance, Kind::Restart, Severity::Info, at, sentence);
+            finding.to_us = Some(at);
+            finding.evidence = json!({ "certain": restart.certain, "count": restart.count,
+                "reason": restart.reason });
+            all.push(finding);
+        }
+        all
+    }
+
+    /// Who flaps; when many do it is one finding that names a shared cause.
+    fn flapping(&mut self, now: i64) -> Vec<Finding> {
+        let flap = self.settings.flap;
+        for instance in self.instances.values_mut() {
+            let count = instance.unplanned(now, flap.window_s);
+            match instance.flapping_us {
+                None if count >= flap.from => instance.flapping_us = Some(now),
+                Some(_) if count <= flap.until => instance.flapping_us = None,
+                _ => {}
+            }
+        }
+        let flapping: Vec<&Instance> =
+            self.instances.values().filter(|i| i.flapping_us.is_some()).collect();
+        let alive = self.instances.values().filter(|i| i.state != State::Gone).count();
+        let (many, percent) = SHARED_FLAPPING;
+        let shared = flapping.len() >= 2
+            && (flapping.len() >= many || flapping.len() * 100 >= percent * alive);
+        if shared {
+            let from = flapping.iter().filter_map(|i| i.flapping_us).min().unwrap_or(now);
+            let sentence = format!(
+                "{} of {alive} instances flap together: a shared dependency fails now and then; \
+                 no instance is blamed.",
+                flapping.len()
+            );
+            let mut finding = self.finding(Kind::Flapping, Severity::Critical, from, sentence);
+            finding.scope = Scope::Shared;
+            finding.evidence = json!({
+                "flapping": flapping.iter().map(|i| &i.name).collect::<Vec<_>>(), "of": alive,
+                "label": "shared partial failure",
+            });
+            return vec![finding];
+        }
+        let of_one = flapping.into_iter().map(|instance| {
+            let count = instance.unplanned(now, flap.window_s);
+            let (hour, day) = (instance.unplanned(now, 3_600), instance.unplanned(now, 86_400));
+            let sentence = format!(
+                "{} flaps: {count} changes between ready and not within {}.",
+                instance.name,
+                span(i64::from(flap.window_s) * SECOND)
+            );
+            let from = instance.flapping_us.unwrap_or(now);
+            let mut finding =
+                self.about(instance, Kind::Flapping, Severity::Warning, from, sentence);
+            finding.evidence = json!({ "transitions": count, "window_s": flap.window_s,
+                "per_hour": hour, "last_24h": day });
+            finding
+        });
+        of_one.collect()
+    }
+
+    /// Out, past its time to drain, and still asked; or asked and in no inventory.
+    fn zombies(&self, now: i64) -> Vec<Finding> {
+        // With nobody ready, platforms that fail open send traffic to all: that is no zombie.
+        let all_out = self.ready.last().is_none_or(|point| point.ready == 0);
+        let inventory = &self.settings.inventory;
+        let listed = |instance: &Instance| {
+            inventory.is_empty()
+                || inventory.contains(&instance.name)
+                || instance.aliases.iter().any(|alias| inventory.contains(alias))
+        };
+        let mut all = Vec::new();
+        for instance in self.instances.values() {
+            let fresh = instance.last_us.is_some_and(|last| now - last <= 2 * self.window_us());
+            let (sentence, evidence) = match instance.stray {
+                Some(attempts) if !all_out => (
+                    format!(
+                        "{} is {} for {} and still got {attempts} requests: removed but serving.",
+                        instance.name,
+                        instance.state.as_str(),
+                        span(now - instance.since_us)
+                    ),
+                    json!({ "state": instance.state, "attempts": attempts,
+                        "since_us": instance.since_us, "drain_s": self.settings.drain_s }),
+                ),
+                None if fresh && !listed(instance) => (
+                    format!("{} gets requests but is not in the inventory.", instance.name),
+                    json!({ "listed": false }),
+                ),
+                _ => continue,
+            };
+            let from = if instance.stray.is_some() { instance.since_us } else { now };
+            let mut finding = self.about(instance, Kind::Zombie, Severity::Warning, from, sentence);
+            finding.evidence = evidence;
+            all.push(finding);
+        }
+        all
+    }
+
+    /// Once nine in ten of the ready run one version and a quarter of an hour has passed, the others are
+    /// stale. During a roll-out nobody is.
+    fn stale_versions(&self, now: i64) -> Vec<Finding> {
+        let ready: Vec<(&Instance, &str)> = self
+            .instances
+            .values()
+            .filter(|i| i.state == State::Ready)
+            .filter_map(|i| Some((i, i.version.as_deref()?)))
+            .collect();
+        let mut by_version: BTreeMap<&str, Vec<&Instance>> = BTreeMap::new();
+        for (instance, version) in &ready {
+            by_version.entry(version).or_default().push(instance);
+        }
+        let Some((main, holders)) = by_version.iter().max_by_key(|(_, holders)| holders.len())
+        else {
+            return Vec::new();
+        };
+        // Of a pool too small for nine in ten, all but one.
+        let most = holders.len() * 10 >= ready.len() * 9
+            || (ready.len() >= 3 && holders.len() + 1 == ready.len());
+        let settled = holders.iter().map(|holder| holder.version_us).max().unwrap_or(now);
+        if !most || now - settled < 900 * SECOND {
+            return Vec::new();
+        }
+        let stale = ready.iter().filter(|(_, version)| version != main);
+        stale
+            .map(|(instance, version)| {
+                let sentence = format!(
+                    "{} runs {version}; the other {} run {main} since {}.",
+                    instance.name,
+                    holders.len(),
+                    span(now - settled)
+                );
+                let from = settled + 900 * SECOND;
+                let mut finding =
+                    self.about(instance, Kind::StaleVersion, Severity::Warning, from, sentence);
+                finding.evidence = json!({ "version": version, "main": main,
+                    "holders": holders.len(), "ready": ready.len() });
+                finding
+            })
+            .collect()
+    }
+
+    /// A source that is silent about what is being served.
+    fn no_data(&self, step: &Step<'_>) -> Vec<Finding> {
+        let patience = self.instances.values().filter_map(Instance::patience_us).max().unwrap_or(0);
+        let limit = patience.max(60 * SECOND);
+        let silent = step
+            .sources
+            .iter()
+            .filter(|source| source.served && step.until_us - source.newest_us > limit);
+        silent
+            .map(|source| {
+                let sentence = format!(
+                    "No lines from {} for {}, though there is traffic: what it would tell is \
+                     unknown, not well.",
+                    source.name,
+                    span(step.until_us - source.newest_us)
+                );
+                let mut finding =
+                    self.finding(Kind::NoData, Severity::Warning, source.newest_us, sentence);
+                // Each silent source is a finding of its own.
+                finding.instances = vec![source.name.clone()];
+                finding.evidence = json!({ "source": source.name, "newest_us": source.newest_us });
+                finding
+            })
+            .collect()
+    }
+
+    /// Removals that took longer than the configured check can explain.
+    fn slow_removals(&self, removals: &[Removal]) -> Vec<Finding> {
+        let Some(timing) = removal::timing(&self.settings) else { return Vec::new() };
+        let worst = (timing.worst_s * SECOND as f64) as i64;
+        let mut all = Vec::new();
+        for removal in removals.iter().filter(|r| r.returned_us.is_none()) {
+            let Some(instance) = self.instances.get(&removal.instance) else { continue };
+            let Some(took) = removal.time_us() else { continue };
+            if took <= worst + removal.resolution_us + 2 * SECOND || removal.cause != Cause::Check {
+                continue;
+            }
+            let sentence = format!(
+                "{} was taken out {} after it first failed; its check needs {} at worst.",
+                removal.instance,
+                span(took),
+                span(worst)
+            );
+            let at = removal.removed_us;
+            let mut finding =
+                self.about(instance, Kind::SlowRemoval, Severity::Warning, at, sentence);
+            finding.to_us = Some(at);
+            finding.evidence = json!({ "took_us": took, "minimum_s": timing.minimum_s,
+                "worst_s": timing.worst_s, "harmed": removal.harmed,
+                "client_visible": removal.client_visible });
+            all.push(finding);
+        }
+        all
+    }
+
+    /// More than three instances back within ten seconds after all were out.
+    fn returned_together(&mut self) -> Option<Finding> {
+        let all_out = self.all_out_us?;
+        let back: Vec<i64> = self.returns.iter().copied().filter(|at| *at > all_out).collect();
+        let (first, last) = (*back.first()?, *back.last()?);
+        if back.len() <= 3 || last - first > 10 * SECOND {
+            return None;
+        }
+        self.returns.clear();
+        let sentence = format!(
+            "{} instances came back within {} after all were out: what waited reaches them at once.",
+            back.len(),
+            span((last - first).max(SECOND))
+        );
+        let mut finding = self.finding(Kind::ReturnedTogether, Severity::Info, first, sentence);
+        finding.to_us = Some(last);
+        finding.evidence = json!({ "instances": back.len(), "within_us": last - first,
+            "all_out_us": all_out });
+        Some(finding)
+    }
+
+    fn window_us(&self) -> i64 {
+        i64::from(self.settings.window_s.max(1)) * SECOND
+    }
+}
+
+/// At least three gaps from about ten seconds on, each about twice the one before.
+fn gaps_grow(times: &[i64]) -> bool {
+    let gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.len() >= 2
+        && gaps.windows(2).all(|pair| pair[1] * 10 >= pair[0] * 15)
+        && gaps.first().is_some_and(|first| *first >= 5 * SECOND)
+}
+
+/// `48 s`, `6 min`, `2 h 5 min`, of µs.
+fn span(us: i64) -> String {
+    let secs = us / SECOND;
+    match secs {
+        ..=0 => format!("{} ms", us / 1_000),
+        1..=119 => format!("{secs} s"),
+        120..=7_199 => format!("{} min", secs / 60),
+        _ => format!("{} h {} min", secs / 3_600, secs % 3_600 / 60),
+    }
+}
