@@ -1,7 +1,26 @@
 //! Lines of access logs and state logs → [`Record`]s and [`Event`]s (spec: fleet 1). One file a format;
-//! bytes in, slices of them out; no IO. A new format is a file here and an arm in [`Format`].
+//! bytes in, slices of them out; no IO. A new format is a file here, an arm in [`Format`] and one in
+//! [`Parser::line`].
+//!
+//! * [`scan`], [`scan_json`], [`stamp`]: what the formats share: fields, JSON, times.
+//! * [`upstream`]: nginx's parallel lists → attempts.
+//! * [`detect`](detect()): which format the lines have.
+
+use std::{fmt, str::FromStr};
 
 use crate::domain::fleet::{event::Event, record::Record};
+
+pub mod clf;
+pub mod detect;
+pub mod nginx_combined;
+pub mod nginx_fields;
+pub mod scan;
+pub mod scan_json;
+pub mod stamp;
+pub mod upstream;
+
+pub use detect::{Detected, Undetected, detect};
+use stamp::Stamps;
 
 /// What one line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +72,50 @@ pub struct Context {
     pub now_us: i64,
 }
 
+/// A format that cannot be used: a name that there is not, a pasted format that is ambiguous, a mapping
+/// without what is needed. The text names the place and says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(pub String);
+
+/// Reads the lines of one source, one after the other. What it remembers between lines only saves time.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    reader: Reader,
+    stamps: Stamps,
+}
+
+#[derive(Debug, Clone)]
+enum Reader {
+    Named(Format),
+}
+
+impl Parser {
+    pub fn new(format: Format, context: &Context) -> Self {
+        Self { reader: Reader::Named(format), stamps: Stamps::new(context) }
+    }
+
+    /// What one line says, without its line end. Nothing is allocated for a request.
+    pub fn line<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a>, Reject> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if line.trim_ascii().is_empty() {
+            return Ok(Line::Nothing);
+        }
+        let stamps = &mut self.stamps;
+        match &self.reader {
+            Reader::Named(format) => match format {
+                Format::Kubernetes | Format::TargetHealth => {
+                    Err(Reject("this format is one document, not lines"))
+                }
+                Format::NginxCombined => nginx_combined::line(line, stamps),
+                _ => Err(Reject("no lines of this format are read")),
+            },
+        }
+    }
+}
+
 impl Format {
     pub const ALL: [Self; 17] = [
         Self::NginxCombined,
@@ -95,5 +158,26 @@ impl Format {
             Self::TargetHealth => "target-health",
             Self::GenericJson => "generic-json",
         }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Invalid;
+
+    fn from_str(name: &str) -> Result<Self, Invalid> {
+        if let Some(format) = Self::ALL.into_iter().find(|format| format.as_str() == name) {
+            return Ok(format);
+        }
+        if let Some(unbuilt) = detect::UNBUILT.iter().find(|unbuilt| unbuilt.name == name) {
+            return Err(Invalid(format!("{name:?} cannot be read: {}", unbuilt.why)));
+        }
+        let names: Vec<_> = Self::ALL.into_iter().map(Self::as_str).collect();
+        Err(Invalid(format!("there is no format {name:?}; there are {}", names.join(", "))))
     }
 }

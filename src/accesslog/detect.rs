@@ -1,0 +1,179 @@
+//! Which format the lines of a source have: every parser reads the first lines, and the one that reads
+//! nearly all of them is taken.
+
+use super::{Context, Format, Line, Parser};
+
+/// The format, or why there is none.
+pub type Detected = Result<Format, Undetected>;
+
+/// Why no format was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Undetected {
+    #[error("there are no lines to tell the format by")]
+    Empty,
+    #[error("these lines look like {name}, which cannot be read: {why}")]
+    Unbuilt { name: &'static str, why: &'static str },
+    #[error(
+        "no format reads 95 % of the first {lines} lines; {closest} reads {read}. Name the format, or give \
+         nginx's log_format with --log-format"
+    )]
+    Unknown { lines: usize, closest: Format, read: usize },
+}
+
+/// A format that is known and not read.
+#[derive(Debug, Clone, Copy)]
+pub struct Unbuilt {
+    pub name: &'static str,
+    pub why: &'static str,
+    /// Whether a line looks like it.
+    looks: fn(&[u8]) -> bool,
+}
+
+const NOT_YET: &str = "it is known and not built";
+const NO_INSTANCE: &str = "there is no instance in them";
+
+pub const UNBUILT: [Unbuilt; 8] = [
+    Unbuilt { name: "haproxy-tcp", why: NOT_YET, looks: |line| haproxy_tcp(line) },
+    Unbuilt { name: "gcp-lb", why: NOT_YET, looks: |line| has(line, b"\"httpRequest\"") },
+    Unbuilt {
+        name: "azure-appgw",
+        why: NOT_YET,
+        looks: |line| has(line, b"ApplicationGatewayAccessLog") || has(line, b"\"serverRouted\""),
+    },
+    Unbuilt {
+        name: "iis-w3c",
+        why: NOT_YET,
+        looks: |line| line.starts_with(b"#Software:") || line.starts_with(b"#Fields: date time "),
+    },
+    Unbuilt { name: "traefik-clf", why: NOT_YET, looks: traefik_clf },
+    Unbuilt {
+        name: "envoy-health",
+        why: NOT_YET,
+        looks: |line| has(line, b"\"health_checker_type\""),
+    },
+    Unbuilt { name: "aws-nlb", why: NO_INSTANCE, looks: |line| line.starts_with(b"tls 2.0 ") },
+    Unbuilt {
+        name: "aws-cloudfront",
+        why: NO_INSTANCE,
+        looks: |line| has(line, b" x-edge-location ") || has(line, b"\tx-edge-location\t"),
+    },
+];
+
+/// How many lines are tried.
+const TRIED: usize = 200;
+
+/// The formats that are lines, the most specific first: of two that read the same lines the first wins.
+const ORDER: [Format; 15] = [
+    Format::AwsAlbHealth,
+    Format::AwsAlb,
+    Format::Haproxy,
+    Format::NginxError,
+    Format::IngressNginx,
+    Format::Envoy,
+    Format::CaddyJson,
+    Format::TraefikJson,
+    Format::EnvoyJson,
+    Format::NginxJson,
+    Format::ApacheVhost,
+    Format::ApacheCombined,
+    Format::NginxCombined,
+    Format::ApacheCommon,
+    Format::GenericJson,
+];
+
+/// Tells the format by the first lines of a source. `head` may end inside a line.
+pub fn detect(head: &[u8], context: &Context) -> Detected {
+    let lines: Vec<&[u8]> = lines(head).take(TRIED).collect();
+    if lines.is_empty() {
+        return Err(Undetected::Empty);
+    }
+    if let Some(format) = document(head) {
+        return Ok(format);
+    }
+    for unbuilt in &UNBUILT {
+        let alike = lines.iter().filter(|line| (unbuilt.looks)(line)).count();
+        // A heading stands once; lines are most of what there is.
+        if alike * 2 > lines.len() || (alike > 0 && lines[0].starts_with(b"#")) {
+            return Err(Undetected::Unbuilt { name: unbuilt.name, why: unbuilt.why });
+        }
+    }
+    let counts = ORDER.map(|format| (format, count(format, &lines, context)));
+    let enough = |read: &Read| read.said > 0 && read.taken * 100 >= lines.len() * 95;
+    // `max_by_key` takes the last of equals, and the first is wanted.
+    let best =
+        counts.iter().rev().filter(|(_, read)| enough(read)).max_by_key(|(_, read)| read.said);
+    if let Some((format, _)) = best {
+        return Ok(*format);
+    }
+    let closest = counts.iter().rev().max_by_key(|(_, read)| read.taken);
+    let (closest, read) = closest.map_or((Format::NginxCombined, 0), |(f, read)| (*f, read.taken));
+    Err(Undetected::Unknown { lines: lines.len(), closest, read })
+}
+
+/// How many lines a parser reads.
+struct Read {
+    /// Not refused.
+    taken: usize,
+    /// A request or an event.
+    said: usize,
+}
+
+fn count(format: Format, lines: &[&[u8]], context: &Context) -> Read {
+    let mut parser = Parser::new(format, context);
+    let mut read = Read { taken: 0, said: 0 };
+    for line in lines {
+        match parser.line(line) {
+            Ok(Line::Nothing) => read.taken += 1,
+            Ok(_) => {
+                read.taken += 1;
+                read.said += 1;
+            }
+            Err(_) => {}
+        }
+    }
+    read
+}
+
+/// Whole lines that are not blank. The last one counts only if it is whole or alone.
+fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..end]);
+    whole.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// Documents of platforms: a JSON object over many lines, or one that says what it is.
+fn document(head: &[u8]) -> Option<Format> {
+    let start = &head[..head.len().min(4_096)];
+    if !start.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    if has(start, b"\"TargetHealthDescriptions\"") {
+        return Some(Format::TargetHealth);
+    }
+    (has(start, b"\"apiVersion\"") && has(start, b"\"items\"")).then_some(Format::Kubernetes)
+}
+
+fn has(text: &[u8], what: &[u8]) -> bool {
+    memchr::memmem::find(text, what).is_some()
+}
+
+/// `… [stamp] frontend backend/server Tw/Tc/Tt bytes ST a/f/b/s/r sq/bq` and no request.
+fn haproxy_tcp(line: &[u8]) -> bool {
+    let Some(close) = memchr::memchr(b']', line).filter(|_| !has(line, b"\"")) else {
+        return false;
+    };
+    let after: &[u8] = line[close..].rsplit(|b| *b == b']').next().unwrap_or_default();
+    let words: Vec<&[u8]> = after.split(|b| *b == b' ').filter(|word| !word.is_empty()).collect();
+    let slashes = |word: &[u8]| word.iter().filter(|b| **b == b'/').count();
+    matches!(words.as_slice(), [_, server, times, _, state, sessions, queues, ..]
+        if slashes(server) == 1 && slashes(times) == 2 && state.len() == 2
+            && slashes(sessions) == 4 && slashes(queues) == 1)
+}
+
+/// `… "user agent" count "router" "http://server" 12ms`.
+fn traefik_clf(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let Some(at) = memchr::memrchr(b' ', line) else { return false };
+    let (before, last) = (&line[..at], &line[at + 1..]);
+    let digits = last.strip_suffix(b"ms").is_some_and(|n| super::scan::number(n).is_some());
+    digits && (before.ends_with(b"\"") || before.ends_with(b" -"))
+}
