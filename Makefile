@@ -61,8 +61,8 @@ ui: web/dist/index.html
 
 web/dist/index.html: web/node_modules/.installed web/index.html web/vite.config.ts $(shell find web/src web/public -type f 2> /dev/null)
 	cd web && npm run --silent build
-	touch $@
+	@touch $@
 
 web/node_modules/.installed: web/package-lock.json
-	cd web && npm ci --no-audit --no-fund
-	touch $@
+	cd web && npm ci --no-audit --no-fund --no-update-notifier
+	@touch $@

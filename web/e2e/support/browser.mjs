@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 
-const paths = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const NAMES = ["chromium", "chromium-browser", "google-chrome"];
+const onPath = (process.env.PATH ?? "").split(delimiter).flatMap((dir) => NAMES.map((name) => join(dir, name)));
+const paths = [process.env.CHROMIUM, ...onPath];
 
 export async function startBrowser() {
   const executablePath = paths.filter(Boolean).find((path) => existsSync(path));
