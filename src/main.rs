@@ -48,8 +48,13 @@ async fn main() -> ExitCode {
         Quorate::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // TLS everywhere is rustls with ring. An error means that it is chosen already, which is as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let services = matches!(command, Command::Coordinator(_) | Command::Agent(_));
-    if let Err(error) = log::init(&log, if services { "info" } else { "warn" }) {
+    let level = match command {
+        Command::Coordinator(_) | Command::Agent(_) => "info",
+        // The pool laments its last connections when its database stops with us.
+        Command::Up(_) => "warn,sqlx_core::pool=error",
+        _ => "warn",
+    };
+    if let Err(error) = log::init(&log, level) {
         return log::refuse(&error);
     }
     match command {

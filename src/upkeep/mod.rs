@@ -63,7 +63,8 @@ impl Upkeep {
                 row.grace_until = Some(now + SignedDuration::from_secs(stale_after));
                 row.grace_set_at = Some(now);
             }
-            tracing::warn!(
+            // Not a warning: whoever starts us knows, and `quorate up` says it in its own words.
+            tracing::info!(
                 from = %row.sweep_at, to = %now, lenient = again,
                 "no coordinator was running; that time is unknown in every figure"
             );
