@@ -9,7 +9,6 @@ use quorate::domain::secret::Secret;
 use quorate::probe;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use tokio::time::Instant;
 
 use crate::support::targets::{
     Surroundings, answering, answering_in_turn, check, note_head, ok, probe, probe_in, silent, tcp,
@@ -81,10 +80,9 @@ async fn case_3_head_ends_with_the_headers() {
         std::future::pending().await
     })
     .await;
-    let start = Instant::now();
+    // The body that is announced never comes: waiting for it would be a timeout.
     let seen = probe(json!({"url": target.url("/"), "method": "HEAD"})).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
-    assert!(start.elapsed() < Duration::from_secs(2), "it must not wait for a body");
 }
 
 #[tokio::test]

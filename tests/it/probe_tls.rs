@@ -415,5 +415,6 @@ async fn a_slow_handshake_cannot_outlast_the_deadline() {
         "{}",
         seen.message
     );
-    assert!(seen.phases_us.total < 300_000);
+    // The record would take five minutes.
+    assert!(seen.phases_us.total < 5_000_000);
 }
