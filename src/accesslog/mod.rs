@@ -8,6 +8,10 @@
 
 use std::{fmt, str::FromStr};
 
+pub mod document;
+pub mod kubernetes;
+pub mod target_health;
+
 use crate::domain::fleet::{event::Event, record::Record};
 
 pub mod clf;

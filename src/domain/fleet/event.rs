@@ -28,6 +28,12 @@ pub struct Event {
     /// How many instances are active by the source's own count, after this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<u32>,
+    /// The availability zone that the instance is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// The machine that the instance runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// Whose word it is, in the order of precedence within a kind of evidence.
@@ -136,6 +142,8 @@ impl Event {
             what,
             reason: None,
             active: None,
+            zone: None,
+            node: None,
         }
     }
 
