@@ -2,6 +2,7 @@
 //! the manual: `--help` prints them.
 
 mod server;
+mod ship;
 mod value;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use url::Url;
 pub use server::{
     AdminCommand, AdminLinkConfig, CoordinatorConfig, MigrateConfig, ServerConfig, UpConfig,
 };
+pub use ship::{ShipConfig, ShipRole, ShipTiming};
 pub use value::{DatabaseUrl, LocationSpec};
 
 /// An environment variable that is set and empty counts as not set, as composed set-ups expect.

@@ -12,6 +12,8 @@
 //! | [`net`] | the guarded connector: no connection to a denied address; name look-ups |
 //! | [`probe`] | ONE check: [`probe::run`] gives an observation, never an error |
 //! | [`agent`] | what is due (`schedule`, pure), attempts and repeats (`runner`, `attempt`), results on disk (`spool`), delivery (`link`) |
+//! | [`shipper`] | follows log files through rotation and restarts, forwards each byte once |
+//! | [`uplink`] | requests of agents and shippers to the coordinator, and the pauses between failures |
 //! | **inside** | |
 //! | [`store`] | EVERY SQL STATEMENT, a file per subject; functions take a connection |
 //! | [`triage`] | reports or silence → states, incidents, notices, in one transaction: the only door |
@@ -92,7 +94,9 @@ pub mod notify;
 pub mod probe;
 pub mod process;
 pub mod protocol;
+pub mod shipper;
 pub mod store;
 pub mod triage;
 pub mod up;
 pub mod upkeep;
+pub mod uplink;

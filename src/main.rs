@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
     cli::{admin, bench, decide, openapi, probe, serve, term::TermOptions, up},
     config::{
-        AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, UpConfig,
+        AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, ShipConfig, UpConfig,
         without_empty_variables,
     },
     process::log::{self, LogOptions},
@@ -29,6 +29,7 @@ enum Command {
     Up(UpConfig),
     Coordinator(CoordinatorConfig),
     Agent(AgentConfig),
+    Ship(ShipConfig),
     Migrate(MigrateConfig),
     #[command(subcommand)]
     Admin(AdminCommand),
@@ -49,7 +50,7 @@ async fn main() -> ExitCode {
     // TLS everywhere is rustls with ring. An error means that it is chosen already, which is as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let level = match command {
-        Command::Coordinator(_) | Command::Agent(_) => "info",
+        Command::Coordinator(_) | Command::Agent(_) | Command::Ship(_) => "info",
         // The pool laments its last connections when its database stops with us.
         Command::Up(_) => "warn,sqlx_core::pool=error",
         _ => "warn",
@@ -61,6 +62,7 @@ async fn main() -> ExitCode {
         Command::Up(config) => up::run(config, term).await,
         Command::Coordinator(config) => serve::coordinator(config).await,
         Command::Agent(config) => serve::agent(config).await,
+        Command::Ship(config) => serve::ship(config).await,
         Command::Migrate(config) => admin::migrate(config, term).await,
         Command::Admin(command) => admin::run(command, term).await,
         Command::Decide(args) => decide::run(&args, term),

@@ -1,4 +1,4 @@
-//! `quorate coordinator` and `quorate agent`: services that run until a signal comes.
+//! `quorate coordinator`, `quorate agent` and `quorate ship`: services that run until a signal comes.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -8,9 +8,10 @@ use tokio::net::TcpListener;
 use crate::{
     agent,
     clock::Clock,
-    config::{AgentConfig, CoordinatorConfig},
+    config::{AgentConfig, CoordinatorConfig, ShipConfig},
     coordinator,
     process::{Ended, Shutdown, Signals},
+    shipper,
 };
 
 /// What an agent may take for its farewell: running probes, then the last delivery.
@@ -40,6 +41,22 @@ pub async fn agent(config: AgentConfig) -> ExitCode {
         anyhow::Ok(signals.run(&shutdown, Duration::ZERO, AGENT_DEADLINE, work).await)
     };
     exit("agent", work.await)
+}
+
+/// Forwards log files until a signal comes, or with `--once` until all is sent. 0 after that, 3 if it
+/// could not start or a file could not be read.
+pub async fn ship(config: ShipConfig) -> ExitCode {
+    let once = config.once || config.files.iter().all(|file| file.as_os_str() == "-");
+    let work = async {
+        let mut signals = Signals::listen().context("cannot listen for signals")?;
+        let shutdown = Shutdown::new();
+        let work = shipper::run(config, Clock::system(), shutdown.stopping().clone());
+        anyhow::Ok(signals.run(&shutdown, Duration::ZERO, AGENT_DEADLINE, work).await)
+    };
+    match work.await {
+        Ok(Ended::ByItself(Ok(()))) if once => ExitCode::SUCCESS,
+        ended => exit("ship", ended),
+    }
 }
 
 fn exit(command: &str, ended: anyhow::Result<Ended<anyhow::Result<()>>>) -> ExitCode {

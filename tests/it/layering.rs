@@ -26,8 +26,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("notify", &["store", "net", "domain", "clock"]),
     ("triage", &["store", "domain"]),
     ("intake", &["store", "accesslog", "domain"]),
-    ("agent", &["probe", "protocol", "domain", "config", "process", "clock"]),
-    ("shipper", &["accesslog", "protocol", "domain", "config", "process", "clock"]),
+    ("agent", &["probe", "uplink", "protocol", "domain", "config", "process", "clock"]),
+    ("shipper", &["uplink", "protocol", "domain", "config", "process", "clock"]),
+    ("uplink", &["config"]), // requests to the coordinator, for agents and shippers alike
     ("probe", &["net", "domain"]),
     ("net", &["domain"]),
     ("store", &["domain"]),

@@ -82,7 +82,7 @@ async fn once(
     loop {
         let chunk = match tokio::time::timeout(link.timing.silence, answer.chunk()).await {
             Err(_) => return Trouble::Other("the stream fell silent".to_owned()),
-            Ok(Err(error)) => return Trouble::Other(super::in_words(&error)),
+            Ok(Err(error)) => return Trouble::Other(crate::uplink::in_words(&error)),
             Ok(Ok(None)) => return Trouble::Other("the coordinator ended the stream".to_owned()),
             Ok(Ok(Some(chunk))) => chunk,
         };

@@ -21,16 +21,36 @@ pub struct Finding {
     pub evidence: serde_json::Value,
 }
 
-/// What a step did to a finding. The finding is whole each time: it is known by kind, pool, instances
-/// and `from_us`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One thing that became different, with the whole finding as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Unique among the open findings of a pool.
+    pub key: String,
+    pub step: Step,
+    pub finding: Finding,
+}
+
+/// What became different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Opened,
+    /// Who is named, its scope or its severity.
+    Changed,
+    /// Only the numbers, and the sentence with them.
+    Refreshed,
+    Closed(End),
+}
+
+/// Why a finding ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
-    Opened(Finding),
-    /// Other numbers, another sentence or severity.
-    Updated(Finding),
-    /// `to_us` is set.
-    Closed(Finding),
+pub enum End {
+    /// Three windows without it.
+    Over,
+    /// Whoever was named has had no attempts for three windows.
+    LeftRotation,
+    /// Another finding tells the same fault better.
+    Absorbed,
 }
 
 /// What is wrong.
@@ -107,6 +127,12 @@ impl Kind {
         Self::SlowRemoval,
     ];
 
+    /// Whether it is found by comparing instances with one another.
+    pub fn compares(self) -> bool {
+        use Kind::{BlackHole, Blank, CodeMix, Contradiction, Errors, Latency};
+        matches!(self, Errors | Latency | BlackHole | Blank | CodeMix | Contradiction)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Errors => "errors",
@@ -126,4 +152,29 @@ impl Kind {
             Self::SlowRemoval => "slow_removal",
         }
     }
+}
+
+/// What tells a finding from the other open ones of its pool, such as `errors`, `errors:shared` and
+/// `code_mix:429`, or `flapping:10.9.0.11`.
+pub fn key(finding: &Finding) -> String {
+    let mut key = finding.kind.as_str().to_owned();
+    if finding.kind == Kind::CodeMix {
+        let code =
+            finding.evidence.get("code").and_then(serde_json::Value::as_u64).unwrap_or_default();
+        key.push_str(&format!(":{code}"));
+    }
+    // What states tell is one finding an instance, what comparisons tell one finding for all it names.
+    if !finding.kind.compares() {
+        for instance in &finding.instances {
+            key.push(':');
+            key.push_str(instance);
+        }
+    }
+    match finding.scope {
+        Scope::One | Scope::Group => {}
+        Scope::Shared => key.push_str(":shared"),
+        Scope::Differs => key.push_str(":differs"),
+        Scope::Pool => key.push_str(":pool"),
+    }
+    key
 }

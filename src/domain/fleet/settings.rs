@@ -18,6 +18,8 @@ pub struct Settings {
     pub warm_up_s: u32,
     /// Requests this long after a removal are still the draining.
     pub drain_s: u32,
+    /// A roll-out is over when it has been quiet for this long: what is older then is stale.
+    pub settle_s: u32,
     pub flap: Flap,
     /// The health check that the balancer or the platform runs, if known.
     pub check: Option<HealthCheck>,
@@ -61,6 +63,7 @@ impl Default for Settings {
             lateness_s: 10,
             warm_up_s: 120,
             drain_s: 30,
+            settle_s: 900,
             flap: Flap::default(),
             check: None,
             probe_paths: Vec::new(),

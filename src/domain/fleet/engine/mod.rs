@@ -15,7 +15,9 @@ use crate::domain::fleet::cell::Window;
 use crate::domain::fleet::finding::Finding;
 use crate::domain::fleet::settings::Settings;
 
-pub use state::{About, Archive, Change, Context, End, EngineState, Probes, Quarter, Step, key};
+pub use state::{About, Archive, Context, EngineState, Probes, Quarter};
+
+pub use super::finding::{Change, End, Step, key};
 pub use stats::interval99;
 
 /// So many windows before the next one are all that the engine looks at, quarters of an hour apart.

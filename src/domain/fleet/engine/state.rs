@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::fleet::cell::{Cell, Window};
-use crate::domain::fleet::finding::{Finding, Kind, Scope};
+use crate::domain::fleet::finding::Finding;
 
 /// A day, in µs: how far back an instance's own history is looked at.
 const DAY_US: i64 = 86_400_000_000;
@@ -53,38 +53,6 @@ pub struct About {
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     quarters: VecDeque<Quarter>,
-}
-
-/// One thing that became different, with the whole finding as it is now.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Unique among the open findings of a pool.
-    pub key: String,
-    pub step: Step,
-    pub finding: Finding,
-}
-
-/// What became different.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    Opened,
-    /// Who is named, its scope or its severity.
-    Changed,
-    /// Only the numbers, and the sentence with them.
-    Refreshed,
-    Closed(End),
-}
-
-/// Why a finding ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// Three windows without it.
-    Over,
-    /// Whoever was named has had no attempts for three windows.
-    LeftRotation,
-    /// Another finding tells the same fault better.
-    Absorbed,
 }
 
 /// What is stored of an engine.
@@ -145,22 +113,4 @@ impl Archive {
     pub fn quarters(&mut self) -> &[Quarter] {
         self.quarters.make_contiguous()
     }
-}
-
-/// What tells a finding from the other open ones of its pool, such as `errors`, `errors:shared` and
-/// `code_mix:429`: all instances that are named for one thing are one finding.
-pub fn key(finding: &Finding) -> String {
-    let mut key = finding.kind.as_str().to_owned();
-    if finding.kind == Kind::CodeMix {
-        let code =
-            finding.evidence.get("code").and_then(serde_json::Value::as_u64).unwrap_or_default();
-        key.push_str(&format!(":{code}"));
-    }
-    match finding.scope {
-        Scope::One | Scope::Group => {}
-        Scope::Shared => key.push_str(":shared"),
-        Scope::Differs => key.push_str(":differs"),
-        Scope::Pool => key.push_str(":pool"),
-    }
-    key
 }

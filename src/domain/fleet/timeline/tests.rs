@@ -1,6 +1,6 @@
 use super::{
     super::{
-        finding::{Kind, Scope, Severity},
+        finding::{self, Kind, Scope, Severity},
         settings::HealthCheck,
     },
     *,
@@ -341,10 +341,8 @@ fn many_back_at_once_after_a_shared_fault_is_told() {
     let kinds: Vec<Kind> = told
         .findings
         .iter()
-        .filter_map(|change| match change {
-            Change::Opened(finding) => Some(finding.kind),
-            _ => None,
-        })
+        .filter(|change| change.step == finding::Step::Opened)
+        .map(|change| change.finding.kind)
         .collect();
     assert_eq!(kinds, [Kind::ReturnedTogether]);
 }

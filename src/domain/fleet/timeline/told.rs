@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     super::{
         event::{Source, State},
-        finding::{Change, Finding, Kind, Scope, Severity},
+        finding::{self, Change, End, Finding, Kind, Scope, Severity},
     },
     Instance, Removal, SECOND, Step, Timeline, Told,
     removal::{self, Cause},
@@ -38,8 +38,9 @@ impl Timeline {
         once.extend(self.slow_removals(&told.removals));
         once.extend(self.returned_together());
         for finding in once {
-            told.findings.push(Change::Opened(Finding { to_us: None, ..finding.clone() }));
-            told.findings.push(Change::Closed(finding));
+            told.findings
+                .push(change(finding::Step::Opened, Finding { to_us: None, ..finding.clone() }));
+            told.findings.push(change(CLOSED, finding));
         }
     }
 
@@ -78,7 +79,7 @@ impl Timeline {
         for mut old in std::mem::take(&mut self.open) {
             if !holds.iter().any(|new| same(new, &old)) {
                 old.to_us = Some(now);
-                changes.push(Change::Closed(old));
+                changes.push(change(CLOSED, old));
             } else {
                 self.open.push(old);
             }
@@ -86,13 +87,16 @@ impl Timeline {
         for new in holds {
             match self.open.iter_mut().find(|old| same(old, &new)) {
                 None => {
-                    changes.push(Change::Opened(new.clone()));
+                    changes.push(change(finding::Step::Opened, new.clone()));
                     self.open.push(new);
                 }
                 Some(old) => {
                     let new = Finding { from_us: old.from_us, ..new };
                     if new != *old {
-                        changes.push(Change::Updated(new.clone()));
+                        let same = (new.severity, new.scope) == (old.severity, old.scope);
+                        let step =
+                            if same { finding::Step::Refreshed } else { finding::Step::Changed };
+                        changes.push(change(step, new.clone()));
                         *old = new;
                     }
                 }
@@ -331,7 +335,8 @@ impl Timeline {
         let most = holders.len() * 10 >= ready.len() * 9
             || (ready.len() >= 3 && holders.len() + 1 == ready.len());
         let settled = holders.iter().map(|holder| holder.version_us).max().unwrap_or(now);
-        if !most || now - settled < 900 * SECOND {
+        let quiet = i64::from(self.settings.settle_s) * SECOND;
+        if !most || now - settled < quiet {
             return Vec::new();
         }
         let stale = ready.iter().filter(|(_, version)| version != main);
@@ -343,7 +348,7 @@ impl Timeline {
                     holders.len(),
                     span(now - settled)
                 );
-                let from = settled + 900 * SECOND;
+                let from = settled + quiet;
                 let mut finding =
                     self.about(instance, Kind::StaleVersion, Severity::Warning, from, sentence);
                 finding.evidence = json!({ "version": version, "main": main,
@@ -432,6 +437,12 @@ impl Timeline {
     fn window_us(&self) -> i64 {
         i64::from(self.settings.window_s.max(1)) * SECOND
     }
+}
+
+const CLOSED: finding::Step = finding::Step::Closed(End::Over);
+
+fn change(step: finding::Step, finding: Finding) -> Change {
+    Change { key: finding::key(&finding), step, finding }
 }
 
 /// At least three gaps from about ten seconds on, each about twice the one before.

@@ -1,0 +1,467 @@
+//! One followed path: its present file, what it was before, and each of their bytes once, in order.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{
+    file::{self, Found, Packing, Reader},
+    link::{Answer, Link},
+    state::{Known, State},
+};
+use crate::{
+    clock::Clock,
+    config::{ShipConfig, ShipTiming},
+    process::health::Pulse,
+    uplink::{Patience, Trouble},
+};
+
+/// A batch is at most about this many bytes of content.
+const BATCH: usize = 1 << 20;
+/// A line longer than this goes in pieces.
+const LONGEST: usize = 8 << 20;
+/// A coordinator that finds batches too large is not given smaller ones than this.
+const SMALLEST: usize = 64 << 10;
+
+/// Follows one path.
+pub struct Lane {
+    path: PathBuf,
+    once: bool,
+    backfill: bool,
+    timing: ShipTiming,
+    link: Arc<Link>,
+    state: Arc<State>,
+    clock: Clock,
+    stop: CancellationToken,
+    patience: Patience,
+    limit: usize,
+    /// Open files, the present one last: those before it were replaced and may still grow a little.
+    held: Vec<Held>,
+    absent_told: bool,
+}
+
+/// An open file and what is known of it.
+struct Held {
+    found: Found,
+    known: Known,
+    grown_at: Instant,
+}
+
+/// Why a file is not read on.
+enum Stopped {
+    /// We stop: what is under way goes on after the next start.
+    Asked,
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Lane {
+    pub fn new(
+        path: &Path,
+        config: &ShipConfig,
+        link: Arc<Link>,
+        state: Arc<State>,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            once: config.once,
+            backfill: config.backfill,
+            timing: config.timing,
+            patience: link.patience(),
+            link,
+            state,
+            clock,
+            stop,
+            limit: BATCH,
+            held: Vec::new(),
+            absent_told: false,
+        }
+    }
+
+    /// Until it is stopped, or with `--once` until everything there is was taken.
+    pub async fn run(mut self, pulse: Pulse) -> anyhow::Result<()> {
+        let ended = if self.path == Path::new("-") {
+            self.standard_input(&pulse).await
+        } else {
+            self.follow(&pulse).await
+        };
+        match ended {
+            Ok(()) | Err(Stopped::Asked) => Ok(()),
+            Err(Stopped::Failed(error)) => {
+                Err(error.context(format!("{} cannot be followed", self.path.display())))
+            }
+        }
+    }
+
+    async fn follow(&mut self, pulse: &Pulse) -> Result<(), Stopped> {
+        self.catch_up(None, pulse).await?;
+        loop {
+            pulse.moved();
+            let moved = self.round(pulse).await?;
+            if self.once && !moved {
+                return Ok(());
+            }
+            if !moved {
+                tokio::select! {
+                    () = tokio::time::sleep(self.timing.poll) => {}
+                    () = self.stop.cancelled() => return Err(Stopped::Asked),
+                }
+            }
+        }
+    }
+
+    /// What the path has become since it was last looked at: renamed, packed or copied files that were
+    /// not read to their end. `since`: files that nobody has seen count if they changed after this.
+    async fn catch_up(&mut self, since: Option<SystemTime>, pulse: &Pulse) -> Result<(), Stopped> {
+        let known = self.state.known(&self.path);
+        let last_seen = known.iter().map(|known| SystemTime::from(known.seen_at)).max();
+        let since = if self.backfill { Some(SystemTime::UNIX_EPOCH) } else { since.or(last_seen) };
+        // Of a path that is new to us only the present file counts.
+        let Some(since) = since else { return Ok(()) };
+        let path = self.path.clone();
+        let beside = blocking(move || match file::rotated(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other,
+        })
+        .await?;
+        for path in beside {
+            let held = |held: &Held, found: &Found| held.found.is(found);
+            let opened = blocking(move || Found::open(&path)).await;
+            // Gone, locked or still being packed: another look will come.
+            let Ok(found) = opened else { continue };
+            if self.held.iter().any(|one| held(one, &found)) {
+                continue;
+            }
+            let known = match identify(&found, &self.state.known(&self.path)) {
+                Some(known) if known.over && found.packing != Packing::Plain => continue,
+                Some(known) => known,
+                None if found.modified > since => self.meet(&found)?,
+                None => continue,
+            };
+            let mut old = Held { found, known, grown_at: Instant::now() };
+            match self.ship(&mut old, true, pulse).await {
+                Err(Stopped::Failed(error)) => {
+                    tracing::warn!(file = %old.found.path.display(), error = format!("{error:#}"), "an older file is not read on");
+                }
+                other => {
+                    other?;
+                    old.known.over = old.found.packing != Packing::Plain;
+                    self.state.remember(&self.path, &old.known)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One look at the path and at what is held open. True if anything was sent.
+    async fn round(&mut self, pulse: &Pulse) -> Result<bool, Stopped> {
+        let replaced = self.look().await?;
+        if let Some(since) = replaced {
+            // Between two looks it may have been replaced more than once.
+            self.catch_up(Some(since), pulse).await?;
+        }
+        let mut moved = false;
+        let present = self.held.len().saturating_sub(1);
+        let mut held = std::mem::take(&mut self.held);
+        for (at, file) in held.iter_mut().enumerate() {
+            let quiet = file.grown_at.elapsed() >= self.timing.linger;
+            // Nobody will finish the last line of a file that is replaced and quiet.
+            let last = if at < present { quiet } else { self.once };
+            let sent = self.ship(file, last, pulse).await;
+            match sent {
+                Ok(sent) => {
+                    if sent {
+                        file.grown_at = Instant::now();
+                    }
+                    moved |= sent;
+                }
+                Err(stopped) => {
+                    self.held = held;
+                    return Err(stopped);
+                }
+            }
+        }
+        let linger = self.timing.linger;
+        let count = held.len();
+        let mut at = 0;
+        held.retain(|file| {
+            at += 1;
+            at == count || file.grown_at.elapsed() < linger
+        });
+        self.held = held;
+        Ok(moved)
+    }
+
+    /// Opens the path and compares it with the file that was there. If another has taken its place,
+    /// since when that may have been so.
+    async fn look(&mut self) -> Result<Option<SystemTime>, Stopped> {
+        let path = self.path.clone();
+        let found = match blocking(move || Found::open(&path)).await {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if self.once && self.held.is_empty() {
+                    return Err(anyhow::Error::new(error).into());
+                }
+                if !std::mem::replace(&mut self.absent_told, true) {
+                    tracing::info!(path = %self.path.display(), "there is no such file yet; waiting for it");
+                }
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.absent_told = false;
+        let size = found.size()?;
+        if let Some(present) = self.held.last()
+            && present.found.is(&found)
+            && present.known.head.fits(found.begin())
+            && (found.packing != Packing::Plain || size >= present.known.next)
+        {
+            return Ok(None);
+        }
+        let known = self.state.known(&self.path);
+        let since = known.iter().map(|known| SystemTime::from(known.seen_at)).max();
+        let (known, new) = match identify(&found, &known) {
+            Some(known) => (known, false),
+            None => (self.meet(&found)?, true),
+        };
+        let first = self.held.is_empty();
+        tracing::info!(
+            path = %self.path.display(), file = %known.id, from = known.next, new,
+            "{}", if first { "following a file" } else { "another file has taken its place" }
+        );
+        self.held.push(Held { found, known, grown_at: Instant::now() });
+        Ok(since.filter(|_| !first && new))
+    }
+
+    /// A file that was never seen gets its id, and that is written down before anything is sent.
+    fn meet(&self, found: &Found) -> anyhow::Result<Known> {
+        let now = self.clock.now();
+        let known = Known {
+            id: new_id(now),
+            dev: found.dev,
+            ino: found.ino,
+            head: found.head(),
+            next: 0,
+            over: false,
+            seen_at: now,
+        };
+        self.state.remember(&self.path, &known)?;
+        Ok(known)
+    }
+
+    /// Sends what a file has beyond what was taken; with `last` also a line that is not finished. True
+    /// if there was anything.
+    async fn ship(&mut self, held: &mut Held, last: bool, pulse: &Pulse) -> Result<bool, Stopped> {
+        if held.found.packing == Packing::Plain && held.found.size()? <= held.known.next {
+            return Ok(false);
+        }
+        let mut moved = false;
+        'anew: loop {
+            let mut reader = held.found.reader(held.known.next)?;
+            let mut rest = Vec::new();
+            loop {
+                let (read_on, batch, mut left, ended) = self.read(reader, rest).await?;
+                reader = read_on;
+                let batch = if batch.is_empty() && ended && last {
+                    std::mem::take(&mut left)
+                } else {
+                    batch
+                };
+                rest = left;
+                if batch.is_empty() {
+                    return Ok(moved);
+                }
+                let offset = held.known.next;
+                let next = self.deliver(held.known.id, offset, &batch, pulse).await?;
+                moved = true;
+                self.took(held, next.unwrap_or(offset))?;
+                if next != Some(offset + batch.len() as u64) {
+                    continue 'anew;
+                }
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        mut reader: Reader,
+        mut rest: Vec<u8>,
+    ) -> Result<(Reader, Vec<u8>, Vec<u8>, bool), Stopped> {
+        let limit = self.limit;
+        let read = blocking(move || {
+            let mut batch = Vec::with_capacity(limit);
+            let ended = file::fill(&mut reader, &mut batch, &mut rest, limit, LONGEST)?;
+            Ok((reader, batch, rest, ended))
+        });
+        Ok(read.await?)
+    }
+
+    /// The coordinator has the file up to `next` now.
+    fn took(&self, held: &mut Held, next: u64) -> anyhow::Result<()> {
+        held.known.next = next;
+        held.known.seen_at = self.clock.now();
+        (held.known.dev, held.known.ino) = (held.found.dev, held.found.ino);
+        if held.known.head.len < file::HEAD {
+            held.found.look()?;
+            held.known.head = held.found.head();
+        }
+        self.state.remember(&self.path, &held.known)
+    }
+
+    /// Sends one batch until the coordinator has said where the file stands: that position, or none when
+    /// the batch has to be made smaller.
+    async fn deliver(
+        &mut self,
+        file: Uuid,
+        offset: u64,
+        batch: &[u8],
+        pulse: &Pulse,
+    ) -> Result<Option<u64>, Stopped> {
+        loop {
+            pulse.moved();
+            let trouble = match self.link.send(file, offset, batch).await {
+                Ok(Answer::Taken { next, rejected, accepted }) => {
+                    if self.patience.fine() {
+                        tracing::info!(path = %self.path.display(), "lines are taken again");
+                    }
+                    tracing::debug!(path = %self.path.display(), next, accepted, rejected, "taken");
+                    self.limit = (self.limit * 2).min(BATCH);
+                    return Ok(Some(next));
+                }
+                Ok(Answer::Elsewhere { next }) => {
+                    tracing::warn!(
+                        path = %self.path.display(), %file, offset, next,
+                        "the coordinator has this file up to another place; going on from there"
+                    );
+                    return Ok(Some(next));
+                }
+                Err(Trouble::TooLarge) if self.limit.min(batch.len()) > SMALLEST => {
+                    self.limit = (batch.len() / 2).max(SMALLEST);
+                    return Ok(None);
+                }
+                Err(trouble) => trouble,
+            };
+            let pause = self.patience.after(&trouble);
+            if self.patience.is_news() {
+                tracing::warn!(path = %self.path.display(), %trouble, "lines are not taken; they stay in their file until they are");
+            }
+            self.wait(pause, pulse).await?;
+        }
+    }
+
+    async fn wait(&self, pause: Duration, pulse: &Pulse) -> Result<(), Stopped> {
+        let until = Instant::now() + pause;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            pulse.moved();
+            tokio::select! {
+                () = tokio::time::sleep(left.min(Duration::from_secs(5))) => {}
+                () = self.stop.cancelled() => return Err(Stopped::Asked),
+            }
+        }
+        Ok(())
+    }
+
+    /// Standard input is one file that begins now; whoever writes waits while lines are not taken.
+    async fn standard_input(&mut self, pulse: &Pulse) -> Result<(), Stopped> {
+        let file = new_id(self.clock.now());
+        let (batches, mut arriving) = tokio::sync::mpsc::channel::<io::Result<Vec<u8>>>(1);
+        std::thread::spawn(move || read_all(io::stdin().lock(), &batches));
+        let mut offset = 0;
+        loop {
+            let batch = tokio::select! {
+                batch = arriving.recv() => batch,
+                () = tokio::time::sleep(Duration::from_secs(5)) => {
+                    pulse.moved();
+                    continue;
+                }
+                () = self.stop.cancelled() => return Err(Stopped::Asked),
+            };
+            let Some(batch) = batch else { return Ok(()) };
+            let batch = batch.context("standard input cannot be read")?;
+            let mut sent = 0;
+            while sent < batch.len() {
+                let end = (sent + self.limit).min(batch.len());
+                let cut = memchr::memrchr(b'\n', &batch[sent..end]);
+                let end =
+                    if end == batch.len() { end } else { cut.map_or(end, |at| sent + at + 1) };
+                let from = offset + sent as u64;
+                if self.deliver(file, from, &batch[sent..end], pulse).await?.is_some() {
+                    sent = end;
+                }
+            }
+            offset += batch.len() as u64;
+        }
+    }
+}
+
+/// Whole lines as they come, without waiting for a full batch.
+fn read_all(mut input: impl io::Read, batches: &tokio::sync::mpsc::Sender<io::Result<Vec<u8>>>) {
+    let mut rest = Vec::new();
+    let mut buffer = vec![0; BATCH];
+    loop {
+        let read = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                let _ = batches.blocking_send(Err(error));
+                return;
+            }
+        };
+        rest.extend_from_slice(&buffer[..read]);
+        let end = memchr::memrchr(b'\n', &rest).map_or(0, |at| at + 1);
+        let end = if end == 0 && rest.len() >= LONGEST { rest.len() } else { end };
+        if end > 0 {
+            let tail = rest.split_off(end);
+            if batches.blocking_send(Ok(std::mem::replace(&mut rest, tail))).is_err() {
+                return;
+            }
+        }
+    }
+    if !rest.is_empty() {
+        let _ = batches.blocking_send(Ok(rest));
+    }
+}
+
+/// Which of the files that were seen this is, if any.
+fn identify(found: &Found, known: &[Known]) -> Option<Known> {
+    let long_enough = |known: &Known| {
+        found.packing != Packing::Plain || found.size().is_ok_and(|size| size >= known.next)
+    };
+    let fits = |known: &&Known| known.head.fits(found.begin()) && long_enough(known);
+    let same_place = |known: &&Known| (known.dev, known.ino) == (found.dev, found.ino);
+    let mut newest_first = known.iter().rev();
+    let by_place = newest_first.clone().filter(same_place).find(fits);
+    let by_content = || newest_first.find(|known| known.head.is_telling() && fits(known));
+    by_place.or_else(by_content).cloned()
+}
+
+fn new_id(now: jiff::Timestamp) -> Uuid {
+    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+    let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
+    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+}
+
+/// Files are read on threads that may wait.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
