@@ -10,8 +10,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use ipnet::IpNet;
 use url::Url;
+
+use value::address;
+
+use crate::domain::address::AllowNet;
 
 pub use server::{
     AdminCommand, AdminLinkConfig, CoordinatorConfig, MigrateConfig, ServerConfig, UpConfig,
@@ -53,7 +56,7 @@ pub struct AgentConfig {
     /// Address range that may be probed although it is private or special, such as 10.0.0.0/8. Several
     /// times or separated by commas.
     #[arg(long, env = "QUORATE_ALLOW_NET", value_name = "CIDR", value_delimiter = ',')]
-    pub allow_net: Vec<IpNet>,
+    pub allow_net: Vec<AllowNet>,
 
     /// Probe these ports only. Without it every port is allowed.
     #[arg(long, env = "QUORATE_ALLOW_PORT", value_name = "PORT", value_delimiter = ',')]
@@ -95,7 +98,8 @@ pub struct AgentConfig {
         long = "name-server",
         env = "QUORATE_NAME_SERVERS",
         value_name = "IP:PORT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = address
     )]
     pub name_servers: Vec<SocketAddr>,
 
@@ -104,7 +108,7 @@ pub struct AgentConfig {
     pub ca_file: Option<PathBuf>,
 
     /// Where this agent answers /livez, /readyz and /startupz about itself. Default: nowhere.
-    #[arg(long, env = "QUORATE_HEALTH_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "QUORATE_HEALTH_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub health_listen: Option<SocketAddr>,
 
     /// Rhythm of the link; only tests change it.

@@ -8,10 +8,11 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequestParts, State},
     http::{HeaderMap, StatusCode, header, request::Parts},
+    middleware,
     routing::{get, post},
 };
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     auth::bearer,
     error::{ApiError, ApiResult},
     locations::OFFLINE,
-    request::{Json, from_json},
+    request::{Json, refuse_encoded},
 };
 use crate::{
     domain::token::KeyKind,
@@ -35,8 +36,9 @@ pub fn router() -> Router<AppState> {
     Router::new()
         .route("/agent/v1/stream", get(agent_stream::stream))
         .route("/agent/v1/heartbeat", post(heartbeat))
-        .route("/agent/v1/reports", post(reports))
         .route("/agent/v1/answers", post(answers))
+        .route_layer(middleware::from_fn(refuse_encoded))
+        .route("/agent/v1/reports", post(reports))
         .layer(DefaultBodyLimit::max(MAX_BATCH_BYTES))
 }
 
@@ -61,7 +63,7 @@ async fn heartbeat(
     Agent(agent): Agent,
     body: Bytes,
 ) -> ApiResult<Json<HeartbeatAnswer>> {
-    let beat: Heartbeat = from_json(&without_nul(&body))?;
+    let beat: Heartbeat = read(&body)?;
     let now = state.clock.now();
     let small = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
     let version: String = beat.version.chars().take(100).collect();
@@ -158,6 +160,12 @@ fn without_nul(plain: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     String::from_utf8_lossy(plain).replace("\\u0000", "\\ufffd").into_bytes().into()
 }
 
+/// What an agent says of itself, or of a probe by hand. Fields that a newer agent knows are passed over.
+fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
+    serde_json::from_slice(&without_nul(body))
+        .map_err(|error| ApiError::Malformed(format!("The message cannot be read: {error}.")))
+}
+
 fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
     let bad = |what: String| ApiError::Malformed(format!("The batch cannot be read: {what}."));
     let plain = without_nul(plain);
@@ -222,7 +230,7 @@ async fn answers(
     Agent(agent): Agent,
     body: Bytes,
 ) -> ApiResult<StatusCode> {
-    let answer: ProbeAnswer = from_json(&without_nul(&body))?;
+    let answer: ProbeAnswer = read(&body)?;
     let observation = serde_json::to_string(&answer.observation).map_err(anyhow::Error::from)?;
     // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
     let observation = observation.replace("\\u0000", "\\ufffd");

@@ -12,10 +12,11 @@ use super::{
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
     incidents::Severity,
-    request::{At, Json, List, Path},
+    request::{At, Empty, Json, List, Path, not_null},
 };
 use crate::{
     domain::{
+        Invalid,
         channel::{self as domain, ChannelConfig, ParsedChannel},
         monitor::Name,
         secret::Secret,
@@ -95,14 +96,23 @@ fn yes() -> bool {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeChannel {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub name: Option<String>,
-    #[schema(value_type = Option<Object>)]
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub config: Option<serde_json::Value>,
     /// Replaces the stored one.
     pub secret: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub default: Option<bool>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub min_severity: Option<Severity>,
     /// Enabling clears `disabled_reason`.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub enabled: Option<bool>,
 }
 
@@ -143,8 +153,8 @@ async fn create_channel(
 ) -> ApiResult<(StatusCode, Json<SavedChannel>)> {
     let now = state.clock.now();
     let name = Name::parse("name", &body.name)?;
-    let config = with_secret(body.config, body.secret)?;
-    let mut parsed = ChannelConfig::parse(body.kind.into(), &config, None)?;
+    let mut parsed = parse(body.kind.into(), body.config, body.secret, None)?;
+    refuse_closed(&state, &parsed)?;
     let made = parsed.ensure_key(super::random());
     let id = store::id_at(now);
     let (config, sealed) = stored(&state, id, &parsed);
@@ -198,8 +208,12 @@ async fn change_channel(
         .ok_or_else(|| anyhow::anyhow!("a channel of kind {} is stored", old.kind))?;
     let (config, sealed) = if body.config.is_some() || body.secret.is_some() {
         let kept = notify::open_channel(&state.sealer, &old).ok();
-        let config = with_secret(body.config.unwrap_or_else(|| old.config.clone()), body.secret)?;
-        let mut parsed = ChannelConfig::parse(kind, &config, kept.as_ref())?;
+        let changed = body.config.is_some();
+        let config = body.config.unwrap_or_else(|| old.config.clone());
+        let mut parsed = parse(kind, config, body.secret, kept.as_ref())?;
+        if changed {
+            refuse_closed(&state, &parsed)?;
+        }
         parsed.ensure_key(super::random());
         stored(&state, id, &parsed)
     } else {
@@ -252,6 +266,7 @@ async fn test_channel(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<Json<TestResult>> {
     state.limits.test(caller.key())?;
     Ok(Json(state.notifier.test_channel(id).await?.into()))
@@ -261,14 +276,29 @@ fn subject(id: Uuid) -> String {
     format!("channel:{id}")
 }
 
-/// The configuration with the key that was given beside it.
-fn with_secret(mut config: Value, secret: Option<String>) -> ApiResult<Value> {
-    if let Some(secret) = secret {
-        let fields = config.as_object_mut();
-        let fields = fields.ok_or_else(|| ApiError::invalid("config", "must be an object"))?;
+/// A configuration with the key that was given beside it, if one was.
+fn parse(
+    kind: domain::ChannelKind,
+    mut config: Value,
+    secret: Option<String>,
+    kept: Option<&ParsedChannel>,
+) -> Result<ParsedChannel, Invalid> {
+    let beside = secret.is_some();
+    if let (Some(secret), Some(fields)) = (secret, config.as_object_mut()) {
         fields.insert("secret".to_owned(), Value::String(secret));
     }
-    Ok(config)
+    ChannelConfig::parse(kind, &config, kept).map_err(|invalid| match invalid.field.as_str() {
+        "config.secret" if beside => Invalid::new("secret", invalid.message),
+        _ => invalid,
+    })
+}
+
+/// An address that nothing will ever be sent to.
+fn refuse_closed(state: &AppState, parsed: &ParsedChannel) -> Result<(), Invalid> {
+    match state.notifier.closed(&parsed.config) {
+        Some(blocked) => Err(Invalid::new("config.url", blocked.by_coordinator())),
+        None => Ok(()),
+    }
 }
 
 /// What is stored of a configuration: the part that may be shown, and the sealed rest.

@@ -8,7 +8,7 @@ use axum::{
 };
 use serde::Serialize;
 
-use crate::domain::Invalid;
+use crate::{domain::Invalid, process::log::reasons};
 
 /// What a handler answers when it cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,12 @@ pub enum ApiError {
     /// 404: `what` there is not.
     #[error("There is no such {0}.")]
     NotFound(&'static str),
+    /// 404: a word in the path that no id is written like.
+    #[error("{0:?} is no id; ids look like 01900000-0000-7000-8000-000000000000.")]
+    NoId(String),
+    /// 415: the body is compressed.
+    #[error("Send the body as it is: content-encoding {0} is not taken here.")]
+    Encoded(String),
     /// 405
     #[error("This address does not answer to that method.")]
     Method,
@@ -64,8 +70,8 @@ pub struct ErrorBody {
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
-    /// `malformed invalid unauthorized forbidden not_found conflict revision too_large rate_limited
-    /// upstream unavailable internal`
+    /// `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision too_large
+    /// unsupported_encoding rate_limited upstream unavailable internal`
     pub code: &'static str,
     /// For people.
     pub message: String,
@@ -79,6 +85,11 @@ pub type ApiResult<T> = Result<T, ApiError>;
 impl ApiError {
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(Invalid::new(field, message))
+    }
+
+    /// A refusal that begins with what was given, shortened.
+    pub fn given(field: impl Into<String>, given: &str, why: &str) -> Self {
+        Self::Invalid(Invalid::given(field, given, why))
     }
 
     pub fn conflict(field: &str, message: impl Into<String>) -> Self {
@@ -96,10 +107,11 @@ impl ApiError {
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
-            Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+            Self::NotFound(_) | Self::NoId(_) => (StatusCode::NOT_FOUND, "not_found"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
             Self::Revision { .. } => (StatusCode::CONFLICT, "revision"),
+            Self::Encoded(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
@@ -126,10 +138,10 @@ impl IntoResponse for ApiError {
         let (status, _) = self.status();
         match &self {
             Self::Internal(reason) => {
-                tracing::error!(reason = format!("{reason:#}"), "request failed")
+                tracing::error!(reason = reasons(reason), "request failed")
             }
             Self::Unavailable(reason) => {
-                tracing::warn!(reason = format!("{reason:#}"), "database unavailable");
+                tracing::warn!(reason = reasons(reason), "database unavailable");
             }
             _ => {}
         }
@@ -141,6 +153,9 @@ impl IntoResponse for ApiError {
             }
             Self::Unavailable(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(5));
+            }
+            Self::Encoded(_) => {
+                headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             }
             Self::Unauthorized(_) => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

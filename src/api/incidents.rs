@@ -14,7 +14,7 @@ use super::{
     auth::{Caller, Editor, Viewer},
     error::{ApiError, ApiResult},
     incident_shown::load,
-    request::{At, Json, List, Path, Query, page_limit, read_cursor},
+    request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
 use crate::store::{
     self,
@@ -171,7 +171,7 @@ async fn list_incidents(
         None => None,
         Some(word) => {
             let found = store::monitors::named(&mut conn, std::slice::from_ref(word)).await?;
-            let missing = || ApiError::invalid("monitor", format!("{word} is no monitor"));
+            let missing = || ApiError::given("monitor", &word, "is no monitor");
             Some(found.first().ok_or_else(missing)?.0.0)
         }
     };
@@ -213,6 +213,7 @@ async fn acknowledge_incident(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<Json<Incident>> {
     acknowledge(&state, &caller, id, true).await
 }
@@ -224,6 +225,7 @@ async fn unacknowledge_incident(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<Json<Incident>> {
     acknowledge(&state, &caller, id, false).await
 }

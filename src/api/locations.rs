@@ -17,7 +17,7 @@ use super::{
     error::{ApiError, ApiResult},
     monitor_form::{parse_labels, text_map},
     monitor_save::follow_locations,
-    request::{At, Json, List, Path},
+    request::{At, Json, List, Path, not_null},
 };
 use crate::{
     domain::{ids::LocationKey, monitor::Name},
@@ -86,10 +86,20 @@ fn yes() -> bool {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeLocation {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub name: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub region: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub domain: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub enabled: Option<bool>,
 }
 
@@ -254,9 +264,7 @@ pub async fn all(conn: &mut PgConnection, now: Timestamp) -> ApiResult<Vec<Locat
 pub async fn find(conn: &mut PgConnection, word: &str) -> ApiResult<LocationKey> {
     let rows = store::locations::list(conn).await?;
     let found = rows.iter().find(|row| row.name == word || row.uid.to_string() == word);
-    found
-        .map(|row| row.key)
-        .ok_or_else(|| ApiError::invalid("location", format!("{word} is no location")))
+    found.map(|row| row.key).ok_or_else(|| ApiError::given("location", word, "is no location"))
 }
 
 async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {

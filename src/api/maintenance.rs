@@ -13,7 +13,7 @@ use super::{
     AppState,
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
-    request::{At, Json, List, Path, Query, page_limit, read_cursor},
+    request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
 use crate::{
     domain::{decision::State as MonitorStateCode, monitor::Name},
@@ -182,6 +182,7 @@ async fn end_maintenance(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<Json<Maintenance>> {
     let now = whole_millis(state.clock.now());
     let mut tx = state.pool.begin().await?;
@@ -254,10 +255,7 @@ async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> 
     let known = store::monitors::named(conn, words).await?;
     for (i, word) in words.iter().enumerate() {
         if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
-            return Err(ApiError::invalid(
-                format!("monitors[{i}]"),
-                format!("{word} is no monitor"),
-            ));
+            return Err(ApiError::given(format!("monitors[{i}]"), &word, "is no monitor"));
         }
     }
     Ok(known.into_iter().map(|(key, _, _)| key.0).collect())

@@ -43,6 +43,7 @@ pub mod certificates;
 pub mod channels;
 pub mod error;
 pub mod events;
+pub mod given;
 pub mod health;
 pub mod hub;
 pub mod incident_shown;
@@ -194,6 +195,7 @@ pub fn router(state: AppState) -> Router {
     // The outermost layer stands last: a request gets its id before anything is said about it.
     let routes = v1
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(request::refuse_encoded))
         .merge(agent_link::router())
         .merge(unsubscribe::router())
         .merge(metrics::router())

@@ -11,9 +11,9 @@ use super::{AppState, error::ApiResult, monitors::NewMonitor};
 use crate::{
     domain::{
         Invalid,
-        check::Check,
+        check::{Check, Warning},
         ids::LocationKey,
-        monitor::{Interval, LocationSelector, Name, Policy, PolicySpec, Timeout},
+        monitor::{Interval, LocationSelector, Name, Policy, PolicySpec, Quorum, Timeout},
         secret::Secret,
         selector::Candidate,
     },
@@ -140,6 +140,24 @@ pub async fn read(
     }
     outcome.errors = gather.0;
     Ok(outcome)
+}
+
+/// What is allowed but probably not meant, of a monitor that is looked at from so many locations.
+pub fn warnings(check: &Check, policy: &Policy, locations: usize) -> Vec<Warning> {
+    let mut warnings = check.lint();
+    if let Quorum::AtLeast(k) = policy.quorum
+        && usize::try_from(k).is_ok_and(|k| k > locations)
+    {
+        let from = match locations {
+            1 => "one location".to_owned(),
+            n => format!("{n} locations"),
+        };
+        warnings.push(Warning {
+            code: "quorum_above_locations".into(),
+            message: format!("at_least {k} asks for more than there are: it is looked at from {from}, and all that count will have to agree. Lower k, or add locations."),
+        });
+    }
+    warnings
 }
 
 /// The words of a name that is taken, the same whether seen beforehand or by the database.
@@ -292,7 +310,10 @@ pub fn parse_labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String,
     }
     for (key, value) in &labels {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-        if key.is_empty() || key.len() > 63 || !key.chars().all(plain) {
+        if key.is_empty() {
+            return Err(Invalid::new("labels", "has a label with an empty name"));
+        }
+        if key.len() > 63 || !key.chars().all(plain) {
             return Err(Invalid::new(
                 format!("labels.{key}"),
                 "is no label: 1 to 63 letters, digits, _ - . or /",
@@ -336,9 +357,9 @@ async fn depends_on(
     for (i, word) in words.iter().enumerate() {
         let found = known.iter().find(|(_, uid, name)| name == word || uid.to_string() == *word);
         match found {
-            None => gather
-                .0
-                .push(Invalid::new(format!("depends_on[{i}]"), format!("{word} is no monitor"))),
+            None => {
+                gather.0.push(Invalid::given(format!("depends_on[{i}]"), &word, "is no monitor"))
+            }
             Some((_, uid, _)) if old.is_some_and(|old| old.uid == *uid) => {
                 gather.0.push(Invalid::new(
                     format!("depends_on[{i}]"),
@@ -363,9 +384,7 @@ async fn channels(
     for (i, word) in words.iter().enumerate() {
         match known.iter().find(|channel| channel.name == *word || channel.id.to_string() == *word)
         {
-            None => gather
-                .0
-                .push(Invalid::new(format!("channels[{i}]"), format!("{word} is no channel"))),
+            None => gather.0.push(Invalid::given(format!("channels[{i}]"), &word, "is no channel")),
             Some(channel) if !ids.contains(&channel.id) => ids.push(channel.id),
             Some(_) => {}
         }

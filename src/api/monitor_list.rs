@@ -20,7 +20,7 @@ use super::{
     view::{Surroundings, View},
 };
 use crate::{
-    domain::{check::Check, ids::MonitorKey},
+    domain::{check::Check, ids::MonitorKey, short},
     store::{
         self,
         monitor_list::{Filter, ListRow, Piece},
@@ -145,7 +145,8 @@ pub fn states(text: &str) -> ApiResult<Vec<i16>> {
             let known = MonitorState::from_word(word).map(|(_, code)| code);
             known.ok_or_else(|| {
                 let message = format!(
-                    "{word} is no state; known are up, degraded, partial, down, unknown, pending, paused"
+                    "{:?} is no state; known are up, degraded, partial, down, unknown, pending, paused",
+                    short(word)
                 );
                 ApiError::invalid("state", message)
             })

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     error::{ApiError, ApiResult},
-    monitor_form::text_map,
+    monitor_form::{self, text_map},
     monitor_save,
     monitors::{
         AllWord, ChangeMonitor, LocationLabels, Locations, Monitor, MonitorState, NewMonitor,
@@ -87,6 +87,7 @@ pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> A
         escalation: row.values.escalation,
         runbook_url: row.values.runbook_url,
         enabled: row.values.enabled,
+        warnings: monitor_form::warnings(&check, &view.settings.policy, row.looks_from.len()),
         state: MonitorState::from_code(row.state),
         since: At(row.since_at),
         check_version: row.check_version,

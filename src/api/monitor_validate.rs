@@ -9,9 +9,10 @@ use super::{
     AppState,
     auth::Viewer,
     error::{ApiError, ApiResult},
+    given::from_value,
     monitor_form,
     monitors::{LocationRef, NewMonitor, PolicyInForce},
-    request::{Json, Look, from_json},
+    request::{Json, Look, nul_free},
     view::Surroundings,
 };
 use crate::{
@@ -62,11 +63,10 @@ async fn validate_monitor(
     Look(body): Look<ValidateMonitor>,
 ) -> ApiResult<Json<Validation>> {
     let now = state.clock.now();
-    let form = serde_json::to_vec(&body.monitor).map_err(anyhow::Error::from)?;
-    let form: NewMonitor = match from_json(&form) {
+    let form = nul_free(&body.monitor).and_then(|()| from_value(body.monitor.clone()));
+    let form: NewMonitor = match form {
         Ok(form) => form,
-        Err(ApiError::Invalid(invalid)) => return Ok(Json(Validation::refused(vec![invalid]))),
-        Err(other) => return Err(other),
+        Err(invalid) => return Ok(Json(Validation::refused(vec![invalid]))),
     };
     let mut conn = state.pool.acquire().await?;
     let old = match body.id {
@@ -79,11 +79,14 @@ async fn validate_monitor(
     };
     let outcome = monitor_form::read(&mut conn, &state, form, old.as_ref()).await?;
     let around = Surroundings::read(&mut conn, now).await?;
-    let warnings = outcome.draft.as_ref().map(|draft| draft.check.lint()).unwrap_or_default();
+    let warnings = outcome
+        .draft
+        .as_ref()
+        .map(|draft| monitor_form::warnings(&draft.check, &draft.policy, draft.looks_from.len()));
     Ok(Json(Validation {
         policy_in_force: outcome.policy.as_ref().map(PolicyInForce::from),
         looks_from: around.references(&outcome.looks_from),
-        warnings,
+        warnings: warnings.unwrap_or_default(),
         ..Validation::refused(outcome.errors)
     }))
 }

@@ -18,10 +18,13 @@ use super::{
     monitor_form::{self, Draft, Outcome},
     monitor_save,
     monitor_shown::{load, merged},
-    request::{At, Json, Path, present},
+    request::{At, Json, Path, not_null, present},
 };
 use crate::{
-    domain::{check::Check, monitor::PolicySpec},
+    domain::{
+        check::{Check, Warning},
+        monitor::PolicySpec,
+    },
     store,
 };
 
@@ -97,6 +100,8 @@ pub struct Monitor {
     pub runbook_url: Option<String>,
     /// False is paused.
     pub enabled: bool,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Warning>,
     pub state: MonitorState,
     pub since: At,
     pub check_version: i32,
@@ -174,25 +179,42 @@ fn yes() -> bool {
     true
 }
 
-/// What is left out stays; null resets to what a new monitor would have.
+/// What is left out stays. Null takes slow_ms, fleet, channels, escalation and runbook_url away; elsewhere
+/// it is refused.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeMonitor {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub name: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub group: Option<String>,
     /// `(hidden)` keeps a secret that was typed in before, as long as it goes to the same place.
-    #[schema(value_type = Option<Check>)]
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(value_type = Option<Check>, nullable = false)]
     pub check: Option<serde_json::Value>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub interval_s: Option<u32>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub timeout_s: Option<f64>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
     pub slow_ms: Option<Option<u32>>,
-    #[schema(value_type = Option<Locations>)]
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(value_type = Option<Locations>, nullable = false)]
     pub locations: Option<serde_json::Value>,
     /// Replaces the whole policy.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub policy: Option<PolicySpec>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub depends_on: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
@@ -207,6 +229,8 @@ pub struct ChangeMonitor {
     #[schema(value_type = Option<String>)]
     pub runbook_url: Option<Option<String>>,
     /// False pauses: probing stops, an open incident is resolved with that reason.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub enabled: Option<bool>,
 }
 

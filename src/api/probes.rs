@@ -19,7 +19,7 @@ use super::{
     monitor_form::{self, ReadCheck},
     monitor_state,
     monitors::{LocationRef, Locations},
-    request::{At, Json, Path, Query},
+    request::{At, Empty, Json, Path, Query},
     view::Surroundings,
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
         ids::{LocationKey, MonitorKey},
         monitor::{LocationSelector, Timeout},
         observation::Observation,
+        short,
     },
     store::{self, wake::NewRequest},
 };
@@ -101,6 +102,7 @@ async fn run_monitor(
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
     Query(wait): Query<WaitFor>,
+    _nothing: Empty,
 ) -> ApiResult<Json<ProbeBatch>> {
     let patience = wait.patience()?;
     state.limits.probe(caller.key())?;
@@ -287,7 +289,7 @@ impl WaitFor {
             Some(wait) if (0.0..=LONGEST).contains(&wait) => Ok(Duration::from_secs_f64(wait)),
             Some(wait) => Err(ApiError::invalid(
                 "wait_s",
-                format!("{wait} is out of range: 0 to {LONGEST} seconds"),
+                format!("{} is out of range: 0 to {LONGEST} seconds", short(&wait.to_string())),
             )),
         }
     }

@@ -3,16 +3,21 @@
 
 use axum::{
     body::Bytes,
-    extract::{FromRequest, FromRequestParts, Request, rejection::BytesRejection},
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request, rejection::BytesRejection},
     http::{StatusCode, header, request::Parts},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use uuid::Uuid;
 
-use super::error::{ApiError, ApiResult};
-use crate::domain::Invalid;
+use super::{
+    error::{ApiError, ApiResult},
+    given::{NUL, from_json, from_query},
+};
+use crate::domain::{Invalid, short};
 
 /// JSON in both directions. A body that is no JSON is 400, a field that is refused is 422 and named by
 /// its path.
@@ -29,7 +34,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
-        from_json(&json_body(request, state).await?).map(Self)
+        to_store(&json_body(request, state).await?).map(Self)
     }
 }
 
@@ -42,7 +47,39 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Look<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
-        parse(&json_body(request, state).await?).map(Self)
+        from_json(&json_body(request, state).await?).map(Self)
+    }
+}
+
+/// Nothing: an empty body, or an object without fields.
+#[derive(Debug)]
+pub struct Empty;
+
+/// What [`Empty`] is read from.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoFields {}
+
+impl<S: Send + Sync> FromRequest<S> for Empty {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        let bytes = Bytes::from_request(request, state).await.map_err(too_large)?;
+        if !bytes.trim_ascii().is_empty() {
+            let NoFields {} = from_json(&bytes)?;
+        }
+        Ok(Self)
+    }
+}
+
+/// Refuses a body in an encoding, which nobody here would undo.
+pub async fn refuse_encoded(request: Request, next: Next) -> Response {
+    let encoding = request.headers().get(header::CONTENT_ENCODING);
+    match encoding.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()) {
+        Some(encoding) if !encoding.trim().eq_ignore_ascii_case("identity") => {
+            ApiError::Encoded(short(&encoding)).into_response()
+        }
+        _ => next.run(request).await,
     }
 }
 
@@ -70,31 +107,10 @@ fn too_large(rejection: BytesRejection) -> ApiError {
     }
 }
 
-/// Parses JSON, naming the field of whatever is refused.
-pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
-    // Serde would take an array for a struct, field by field.
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(ApiError::Invalid(Invalid::new("", "The body must be a JSON object.")));
-    }
+/// Parses JSON that will be stored, naming the field of whatever is refused.
+fn to_store<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     refuse_nul(bytes)?;
-    parse(bytes)
-}
-
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.into_inner();
-        match inner.classify() {
-            serde_json::error::Category::Data => {
-                ApiError::Invalid(refusal(&path, &inner.to_string()))
-            }
-            _ => ApiError::Malformed(format!("The body is not valid JSON: {inner}.")),
-        }
-    })?;
-    json.end()
-        .map_err(|error| ApiError::Malformed(format!("The body is not valid JSON: {error}.")))?;
-    Ok(value)
+    from_json(bytes)
 }
 
 /// Postgres cannot store the NUL character in a text. Nobody means it, so it is refused wherever it
@@ -109,13 +125,13 @@ fn refuse_nul(bytes: &[u8]) -> ApiResult<()> {
         // Told better by whoever parses it next.
         Err(_) => return Ok(()),
     };
-    match nul_in(&value) {
-        Some(path) => Err(ApiError::Invalid(Invalid::new(path, NUL))),
-        None => Ok(()),
-    }
+    nul_free(&value).map_err(ApiError::Invalid)
 }
 
-const NUL: &str = "holds the NUL character (\\u0000), which cannot be stored";
+/// The same for a value.
+pub fn nul_free(value: &serde_json::Value) -> Result<(), Invalid> {
+    nul_in(value).map_or(Ok(()), |path| Err(Invalid::new(path, NUL)))
+}
 
 /// Path of the first text, or key, that holds a NUL.
 fn nul_in(value: &serde_json::Value) -> Option<String> {
@@ -141,35 +157,6 @@ fn nul_in(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// Serde's words turned into a field and a sentence.
-fn refusal(path: &str, text: &str) -> Invalid {
-    let text = text.split(" at line ").next().unwrap_or(text);
-    let path = if path == "." { "" } else { path };
-    let quoted = |prefix: &str| {
-        text.strip_prefix(prefix).and_then(|rest| rest.split('`').next()).map(str::to_owned)
-    };
-    let join = |name: String| if path.is_empty() { name } else { format!("{path}.{name}") };
-    if let Some(name) = quoted("missing field `") {
-        return Invalid::new(join(name), "is missing");
-    }
-    if let Some(name) = quoted("unknown field `") {
-        let known = text.split_once("expected ").map(|(_, known)| known.replace('`', ""));
-        let field = if path == name || path.ends_with(&format!(".{name}")) {
-            path.to_owned()
-        } else {
-            join(name)
-        };
-        return Invalid::new(
-            field,
-            match known {
-                Some(known) => format!("is not a field that is known here; expected {known}"),
-                None => "is not a field that is known here".to_owned(),
-            },
-        );
-    }
-    Invalid::new(path, text.replace('`', "'"))
-}
-
 /// The query string, refused by parameter.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
@@ -178,94 +165,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
-        let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        if let Some((name, _)) = pairs.clone().find(|(_, value)| value.contains('\0')) {
-            return Err(ApiError::Invalid(Invalid::new(name, NUL)));
-        }
-        let query = serde::de::value::MapDeserializer::new(pairs.map(|(k, v)| (k, Word(v))));
-        serde_path_to_error::deserialize(query).map(Self).map_err(|error| {
-            let path = error.path().to_string();
-            let inner: serde::de::value::Error = error.into_inner();
-            ApiError::Invalid(refusal(&path, &inner.to_string()))
-        })
+        Ok(Self(from_query(parts.uri.query().unwrap_or_default())?))
     }
 }
 
-/// One value of a query, which is text and becomes what the field wants.
-struct Word<'a>(std::borrow::Cow<'a, str>);
-
-macro_rules! parse_words {
-    ($($method:ident $visit:ident $kind:ty, $what:literal;)*) => {$(
-        fn $method<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            match self.0.parse::<$kind>() {
-                Ok(value) => visitor.$visit(value),
-                Err(_) => Err(serde::de::Error::custom(concat!("must be ", $what))),
-            }
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for Word<'de> {
-    type Error = serde::de::value::Error;
-
-    parse_words! {
-        deserialize_bool visit_bool bool, "true or false";
-        deserialize_u16 visit_u16 u16, "a whole number";
-        deserialize_u32 visit_u32 u32, "a whole number";
-        deserialize_u64 visit_u64 u64, "a whole number";
-        deserialize_i64 visit_i64 i64, "a whole number";
-        deserialize_f64 visit_f64 f64, "a number";
-    }
-
-    fn deserialize_any<V: serde::de::Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        match self.0 {
-            std::borrow::Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            std::borrow::Cow::Owned(text) => visitor.visit_string(text),
-        }
-    }
-
-    fn deserialize_option<V: serde::de::Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        if self.0.is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    fn deserialize_newtype_struct<V: serde::de::Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: serde::de::Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        serde::de::IntoDeserializer::<Self::Error>::into_deserializer(self.0.as_ref())
-            .deserialize_enum(name, variants, visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        i8 i16 i32 i128 u8 u128 f32 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
-    }
-}
-
-impl<'de> serde::de::IntoDeserializer<'de, serde::de::value::Error> for Word<'de> {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-/// Path parameters; one that cannot be parsed names nothing, so it is 404.
+/// Path parameters. One that cannot be parsed names nothing, so it is 404, and said to be no id.
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
@@ -273,10 +177,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
-        axum::extract::Path::<T>::from_request_parts(parts, state)
-            .await
-            .map(|axum::extract::Path(value)| Self(value))
-            .map_err(|_| ApiError::NotFound("thing"))
+        let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        if let Ok(axum::extract::Path(value)) = path {
+            return Ok(Self(value));
+        }
+        let words = RawPathParams::from_request_parts(parts, state).await;
+        let words = words.map_err(|_| ApiError::NotFound("thing"))?;
+        let wrong = words.iter().map(|(_, word)| word).find(|word| Uuid::try_parse(word).is_err());
+        Err(wrong.map_or(ApiError::NotFound("thing"), |word| ApiError::NoId(short(word))))
     }
 }
 
@@ -293,10 +201,30 @@ impl Serialize for At {
 impl<'de> Deserialize<'de> for At {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(|_| {
-            serde::de::Error::custom("must be an instant such as 2026-01-31T08:00:00Z")
-        })
+        let refused = serde::de::Error::custom;
+        match text.parse() {
+            Ok(at) if at < EARLIEST => {
+                Err(refused("is too early: instants begin at 0001-01-01T00:00:00Z"))
+            }
+            Ok(at) => Ok(Self(at)),
+            Err(_) if beyond_9999(&text) => {
+                Err(refused("is too late: instants end at 9999-12-30T22:00:00Z"))
+            }
+            Err(_) => Err(refused("must be an instant such as 2026-01-31T08:00:00Z")),
+        }
     }
+}
+
+/// The first instant of the year 1: what is written without a sign and the database can hold.
+const EARLIEST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+
+/// Whether a text that is no instant is one of a year of five digits, or of the last day, of which
+/// only a part can be told in every zone.
+fn beyond_9999(text: &str) -> bool {
+    let year = text.split('-').next().unwrap_or_default();
+    let digits = year.trim_start_matches('+').trim_start_matches('0');
+    let number = digits.bytes().all(|b| b.is_ascii_digit());
+    number && (digits.len() > 4 || text.contains("9999-12-3"))
 }
 
 impl utoipa::PartialSchema for At {
@@ -377,6 +305,13 @@ pub fn read_cursor<K: DeserializeOwned>(cursor: Option<&str>) -> ApiResult<Optio
         .ok_or_else(|| ApiError::invalid("cursor", "is not one that was handed out"))
 }
 
+/// For fields that may be left out but not be null.
+pub fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// For `Option<Option<T>>` fields: absent is `None`, null is `Some(None)`.
 pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
@@ -389,7 +324,7 @@ mod tests {
     use super::*;
 
     fn refused(body: &str) -> Invalid {
-        match from_json::<serde_json::Value>(body.as_bytes()) {
+        match to_store::<serde_json::Value>(body.as_bytes()) {
             Err(ApiError::Invalid(invalid)) => invalid,
             other => panic!("{body}: {other:?}"),
         }
@@ -409,11 +344,6 @@ mod tests {
             assert_eq!(refused(body).field, field, "{body}");
         }
         // An escaped backslash before the same letters is no NUL.
-        assert!(from_json::<serde_json::Value>(br#"{"name":"a\\u0000"}"#).is_ok());
-    }
-
-    #[test]
-    fn an_array_is_no_object() {
-        assert!(refused(" [1]").message.contains("object"));
+        assert!(to_store::<serde_json::Value>(br#"{"name":"a\\u0000"}"#).is_ok());
     }
 }

@@ -11,7 +11,7 @@ use super::{
     auth::{Admin, Viewer},
     channels::TestResult,
     error::{ApiError, ApiResult},
-    request::{Json, present},
+    request::{Json, not_null, present},
 };
 use crate::{domain::channel as domain, store};
 
@@ -62,8 +62,12 @@ pub struct ChangeSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub public_url: Option<Option<String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub report_zone: Option<String>,
     /// 1 to 3,650.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub raw_days: Option<u32>,
 }
 
@@ -152,10 +156,7 @@ async fn change_settings(
         // Only names from the zone database: a fixed offset knows no summer time.
         let known = jiff::tz::TimeZone::get(zone).is_ok_and(|tz| tz.iana_name().is_some());
         if !known {
-            return Err(ApiError::invalid(
-                "report_zone",
-                format!("{zone} is no zone such as Europe/Berlin"),
-            ));
+            return Err(ApiError::given("report_zone", &zone, "is no zone such as Europe/Berlin"));
         }
         general["report_zone"] = zone.as_str().into();
     }

@@ -13,7 +13,7 @@ use super::{
     auth::{Admin, Role, Viewer},
     error::{ApiError, ApiResult},
     password::Passwords,
-    request::{At, Json, List, Path},
+    request::{At, Empty, Json, List, Path, not_null},
 };
 use crate::{
     domain::{Invalid, monitor::Name, token::KeyKind},
@@ -69,9 +69,15 @@ pub struct IssuedLink {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeUser {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub name: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub role: Option<Role>,
     /// Disabling ends every sign-in of theirs at once.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub disabled: Option<bool>,
 }
 
@@ -174,6 +180,7 @@ async fn recover_user(
     State(state): State<AppState>,
     Admin(caller): Admin,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<(StatusCode, Json<IssuedLink>)> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;

@@ -48,7 +48,7 @@ fn finish(term: &Term, command: &str, text: anyhow::Result<String>) -> ExitCode 
     match text.and_then(|text| Ok(term.print(&term.text(&text))?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            term.warn(&format!("quorate {command}: {error:#}"));
+            term.warn(&format!("quorate {command}: {}", crate::process::log::reasons(&error)));
             ExitCode::from(3)
         }
     }

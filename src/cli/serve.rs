@@ -66,6 +66,6 @@ fn exit(command: &str, ended: anyhow::Result<Ended<anyhow::Result<()>>>) -> Exit
         Ok(Ended::ByItself(Ok(()))) => anyhow::anyhow!("ended without being asked"),
         Ok(Ended::CutOff) => anyhow::anyhow!("stopped before everything was finished"),
     };
-    tracing::error!(error = format!("{problem:#}"), "quorate {command} ends");
+    tracing::error!(error = crate::process::log::reasons(&problem), "quorate {command} ends");
     ExitCode::from(3)
 }

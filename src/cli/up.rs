@@ -26,7 +26,7 @@ pub async fn run(config: UpConfig, options: TermOptions) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            term.warn(&format!("quorate up: {error:#}"));
+            term.warn(&format!("quorate up: {}", crate::process::log::reasons(&error)));
             ExitCode::from(3)
         }
     }

@@ -2,13 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use ipnet::IpNet;
 use url::Url;
 
 use super::{
     Secret,
-    value::{DatabaseUrl, LocationSpec, seconds},
+    value::{DatabaseUrl, LocationSpec, address, seconds},
 };
+use crate::domain::address::AllowNet;
 
 /// Everything on this machine: a private Postgres, one coordinator and simulated locations.
 #[derive(Debug, Clone, clap::Args)]
@@ -21,7 +21,8 @@ pub struct UpConfig {
         long,
         env = "QUORATE_LISTEN",
         default_value = "127.0.0.1:8080",
-        value_name = "ADDRESS:PORT"
+        value_name = "ADDRESS:PORT",
+        value_parser = address
     )]
     pub listen: SocketAddr,
     /// A location to simulate; may be repeated. REGION and DOMAIN (what fails together) default to NAME.
@@ -30,7 +31,7 @@ pub struct UpConfig {
     pub locations: Vec<LocationSpec>,
     /// A private network that may be probed and may receive webhooks; may be repeated.
     #[arg(long, env = "QUORATE_ALLOW_NET", value_name = "CIDR", value_delimiter = ',')]
-    pub allow_net: Vec<IpNet>,
+    pub allow_net: Vec<AllowNet>,
     /// A database that runs already, instead of a private one: postgres://user@host/name
     #[arg(long, env = "QUORATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<DatabaseUrl>,
@@ -55,12 +56,13 @@ pub struct CoordinatorConfig {
         long,
         env = "QUORATE_LISTEN",
         default_value = "127.0.0.1:8080",
-        value_name = "ADDRESS:PORT"
+        value_name = "ADDRESS:PORT",
+        value_parser = address
     )]
     pub listen: SocketAddr,
     /// A private network that may receive webhooks; may be repeated.
     #[arg(long, env = "QUORATE_ALLOW_NET", value_name = "CIDR", value_delimiter = ',')]
-    pub allow_net: Vec<IpNet>,
+    pub allow_net: Vec<AllowNet>,
     /// The key that encrypts stored secrets: 32 bytes as base64 or hex, the same for all coordinators.
     /// `openssl rand -base64 32` makes one. Several, separated by commas: the first is used from now
     /// on, the others still open what they sealed.
@@ -93,7 +95,7 @@ pub struct ServerConfig {
     #[arg(long, env = "QUORATE_EXTRA_CA", value_name = "FILE")]
     pub extra_ca: Option<PathBuf>,
     /// Serves /metrics here too, without a token.
-    #[arg(long, env = "QUORATE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "QUORATE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
     /// At most so many connections to the database.
     #[arg(long, env = "QUORATE_DATABASE_CONNECTIONS", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=500))]

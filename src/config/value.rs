@@ -1,6 +1,6 @@
 //! Values that need checking, so that nobody has to check them again.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, net::SocketAddr, str::FromStr, time::Duration};
 
 use sqlx::postgres::PgConnectOptions;
 
@@ -69,6 +69,14 @@ impl FromStr for DatabaseUrl {
     }
 }
 
+/// An address with its port.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| match text.parse::<u16>() {
+        Ok(port) => format!("write the address, too: 127.0.0.1:{port}, or 0.0.0.0:{port} for all"),
+        Err(_) => "write an address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned(),
+    })
+}
+
 /// A span in seconds, up to an hour.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "write a number of seconds, such as 5")?;
@@ -92,6 +100,15 @@ mod tests {
         assert_eq!((&*spec.region, &*spec.domain), ("eu", "fra"));
         for bad in ["", "a:", ":eu", "a:b:c:d", "a b", "ä"] {
             assert!(bad.parse::<LocationSpec>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_needs_its_port_and_a_port_its_address() {
+        assert_eq!(address("[::1]:80").unwrap().port(), 80);
+        assert!(address("8123").unwrap_err().contains("127.0.0.1:8123"));
+        for bad in ["localhost:8080", "127.0.0.1", "70000", ""] {
+            assert!(address(bad).unwrap_err().contains("such as 127.0.0.1:8080"), "{bad}");
         }
     }
 

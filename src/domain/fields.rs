@@ -90,12 +90,21 @@ impl Fields {
     pub fn finish(self, known: &[&str]) -> Result<(), Invalid> {
         match self.map.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Invalid::new(
-                name.clone(),
-                format!("is not a known field; known are {}", known.join(", ")),
-            )),
+            Some(name) => Err(unknown_field(name, known)),
         }
     }
+}
+
+/// The refusal of a field that nobody knows.
+pub fn unknown_field(name: &str, known: &[&str]) -> Invalid {
+    let known = match known {
+        [] => "nothing is".to_owned(),
+        known => format!("known are {}", known.join(", ")),
+    };
+    if name.is_empty() {
+        return Invalid::new("", format!("has a field with an empty name; {known}"));
+    }
+    Invalid::new(name, format!("is not known here; {known}"))
 }
 
 /// What a JSON value is, in words: `text`, `a number`, `an object`.

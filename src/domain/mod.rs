@@ -37,8 +37,14 @@ pub struct Invalid {
 }
 
 impl Invalid {
+    /// Both are cut to a length that can be read, whatever was given.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
+        Self { field: cut(field.into(), 200), message: cut(message.into(), 1_000) }
+    }
+
+    /// A refusal that begins with what was given, shortened: `"nobody" is not a mail address`.
+    pub fn given(field: impl Into<String>, given: &str, why: &str) -> Self {
+        Self::new(field, format!("{:?} {why}", short(given)))
     }
 
     /// The same refusal seen from one level further out: `value` under `assertions[1]` becomes
@@ -52,4 +58,17 @@ impl Invalid {
         self.field = format!("{parent}{glue}{}", self.field);
         self
     }
+}
+
+/// What somebody gave, as it is repeated in a sentence: at most 40 characters.
+pub fn short(given: &str) -> String {
+    cut(given.to_owned(), 40)
+}
+
+fn cut(mut text: String, longest: usize) -> String {
+    if let Some((at, _)) = text.char_indices().nth(longest) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Invalid, Millis};
+use super::{Invalid, Millis, short};
 
 /// A monitor's settings as the API takes and gives them, without ids and bookkeeping. Check and
 /// assertions are parsed apart (`domain::check`).
@@ -54,7 +54,10 @@ impl Timeout {
         if (0.1..=60.0).contains(&secs) {
             Ok(Self((secs * 1000.0).round() as u32))
         } else {
-            Err(Invalid::new("timeout_s", format!("{secs} is out of range: 0.1 to 60 seconds")))
+            Err(Invalid::new(
+                "timeout_s",
+                format!("{} is out of range: 0.1 to 60 seconds", short(&secs.to_string())),
+            ))
         }
     }
     pub fn millis(self) -> Millis {
@@ -279,7 +282,7 @@ impl PolicySpec {
             }
             Some(v) => Err(Invalid::new(
                 format!("policy.{field}"),
-                format!("{v} is out of range: 0 to {max} seconds"),
+                format!("{} is out of range: 0 to {max} seconds", short(&v.to_string())),
             )),
         };
         span("retry_gap_s", self.retry_gap_s, 300.0, &mut p.retry_gap)?;

@@ -9,6 +9,7 @@ use super::{
     fields::{Fields, kind_of},
     ids::LocationKey,
     monitor::{AllWord, LocationSelector},
+    short,
 };
 
 /// More locations than this are a mistake.
@@ -78,6 +79,9 @@ impl LocationSelector {
         }
         let mut labels = BTreeMap::new();
         for (key, value) in map {
+            if key.is_empty() {
+                return Err(Invalid::new("labels", "has a label with an empty name"));
+            }
             let Value::String(value) = value else {
                 return Err(Invalid::new(format!("labels.{key}"), "must be text"));
             };
@@ -100,14 +104,11 @@ impl LocationSelector {
                 };
                 Invalid::new(
                     format!("locations[{i}]"),
-                    format!("{name} is no location; known: {known}"),
+                    format!("{:?} is no location; known: {known}", short(name)),
                 )
             })?;
             if ids.contains(&found.id) {
-                return Err(Invalid::new(
-                    format!("locations[{i}]"),
-                    format!("{name} is named twice"),
-                ));
+                return Err(Invalid::given(format!("locations[{i}]"), &name, "is named twice"));
             }
             ids.push(found.id.clone());
         }

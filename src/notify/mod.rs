@@ -32,7 +32,6 @@ use std::{
     time::Duration,
 };
 
-use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use sqlx::PgPool;
 use url::Url;
@@ -42,7 +41,7 @@ use crate::{
     clock::Clock,
     domain::{
         Invalid,
-        address::AllowList,
+        address::{AllowList, AllowNet, Blocked},
         channel::{ChannelConfig, MailServer, ParsedChannel},
         notice::Notice,
     },
@@ -78,7 +77,7 @@ impl NotifySettings {
     pub fn from_start(
         public_url: &Option<Url>,
         smtp_url: Option<&str>,
-        allow_net: &[IpNet],
+        allow_net: &[AllowNet],
     ) -> Result<Self, NotifyError> {
         let wrong = |e: Invalid| NotifyError::Start(format!("QUORATE_SMTP_URL: {}", e.message));
         Ok(Self {
@@ -168,6 +167,14 @@ impl Notifier {
             http,
             counters: Counters::default(),
         })))
+    }
+
+    /// Why nothing would ever be sent to a channel: its URL holds an address that is closed here.
+    pub fn closed(&self, channel: &ChannelConfig) -> Option<Blocked> {
+        match channel {
+            ChannelConfig::Webhook(webhook) => self.0.settings.guard.check_url(&webhook.url).err(),
+            ChannelConfig::Email(_) => None,
+        }
     }
 
     /// Totals since the start, for `/metrics`.

@@ -86,7 +86,9 @@ pub(super) async fn send(
     };
     match client.send(request).await {
         Ok(response) => judge(response, &place, parcel.now, &redactor).await,
-        Err(SendError::Blocked(blocked)) => Sent::later(format!("{place}: {blocked}")),
+        Err(SendError::Blocked(blocked)) => {
+            Sent::later(format!("{place}: {}", blocked.by_coordinator()))
+        }
         Err(SendError::Http(error)) => Sent::later(explain(&error, &place)),
     }
 }

@@ -43,10 +43,42 @@ pub fn init(options: &LogOptions, default: &str) -> Result<(), LogError> {
     set.map_err(|_| LogError::Twice)
 }
 
+/// An error and what it came from, outermost first, in one line. Many errors say what their source
+/// says as well; it is not said twice.
+pub fn reasons(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for reason in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = reason;
+        } else if !line.ends_with(&reason) {
+            line.push_str(": ");
+            line.push_str(&reason);
+        }
+    }
+    line
+}
+
 /// Says on standard error why there is no log, and gives the exit code of bad usage.
 pub fn refuse(error: &LogError) -> std::process::ExitCode {
     use std::io::Write;
     // Nobody is left to be told when standard error is closed.
     let _ = writeln!(std::io::stderr(), "quorate: {error}");
     std::process::ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read it: {0}")]
+    struct Wordy(#[source] std::io::Error);
+
+    #[test]
+    fn a_reason_is_given_once() {
+        let io = || std::io::Error::other("disk full");
+        let error = anyhow::Error::new(Wordy(io())).context("the spool");
+        assert_eq!(reasons(&error), "the spool: cannot read it: disk full");
+        assert_eq!(reasons(&anyhow::Error::new(io()).context("the spool")), "the spool: disk full");
+    }
 }

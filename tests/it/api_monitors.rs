@@ -43,7 +43,7 @@ async fn every_refused_field_names_itself_and_nothing_is_stored() {
         (set("policy", json!({"preset": "reckless"})), "policy.preset"),
         (set("policy", json!({"speed": 1})), "policy.speed"),
         (set("policy", json!({"confirm_for_s": -1})), "policy.confirm_for_s"),
-        (set("labels", json!({"": "x"})), "labels."),
+        (set("labels", json!({"": "x"})), "labels"),
         (set("labels", json!({"a b": "x"})), "labels.a b"),
         (set("labels", json!({"team": 5})), "labels.team"),
         (set("depends_on", json!(["nothing"])), "depends_on[0]"),

@@ -61,6 +61,16 @@ fn every_vector_gives_exactly_what_it_expects() {
 }
 
 #[test]
+fn a_file_without_a_scenario_is_told_so() {
+    for empty in ["[]", r#"{"vectors":[]}"#, r#"{"functions":[]}"#] {
+        let output = decide(empty, &[], &[]);
+        assert_eq!(output.status.code(), Some(2), "{empty}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("holds no scenario. Nothing was replayed."), "{said}");
+    }
+}
+
+#[test]
 fn the_trace_says_why_at_eighty_columns() {
     let output = decide(&only(5).to_string(), &[], &[("COLUMNS", "80")]);
     assert_eq!(output.status.code(), Some(0));

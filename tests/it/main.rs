@@ -8,6 +8,7 @@
 
 mod agent_link;
 mod api_agents;
+mod api_input;
 mod api_monitors;
 mod api_openapi;
 mod api_people;

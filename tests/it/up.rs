@@ -139,6 +139,28 @@ async fn bad_usage_names_the_option() {
 }
 
 #[test]
+fn bad_usage_says_what_is_expected_with_an_example() {
+    for (arguments, example) in [
+        (["up", "--listen", "8123"], "127.0.0.1:8123"),
+        (["coordinator", "--listen", "here"], "such as 127.0.0.1:8080"),
+        (["up", "--allow-net", "1.2.3"], "such as 10.9.0.0/16"),
+        (["agent", "--allow-net", "1.2.3"], "such as 10.9.0.0/16"),
+    ] {
+        let (code, _, err) = quorate(&arguments);
+        assert_eq!(code, Some(2), "{arguments:?}");
+        assert!(err.contains(example), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn what_the_system_says_is_said_once() {
+    let (code, _, err) = quorate(&["up", "--listen", "127.0.0.1:0", "--data-dir", "/proc/x"]);
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("/proc/x"), "{err}");
+    assert_eq!(err.matches("os error").count(), 1, "{err}");
+}
+
+#[test]
 fn an_empty_variable_counts_as_not_set() {
     let run = |value: &str| {
         let output = command()

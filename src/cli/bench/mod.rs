@@ -36,7 +36,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            term.warn(&format!("quorate bench: {error:#}"));
+            term.warn(&format!("quorate bench: {}", crate::process::log::reasons(&error)));
             ExitCode::from(3)
         }
     }

@@ -150,7 +150,10 @@ fn cpu_time() -> anyhow::Result<Duration> {
 
 fn context(server: &Server) -> anyhow::Result<Context> {
     let clock = Clock::system();
-    let allow = AllowList::new(["127.0.0.0/8".parse::<AllowNet>()?], Vec::new());
+    let allow = AllowList::new(
+        ["127.0.0.0/8".parse::<AllowNet>().map_err(anyhow::Error::msg)?],
+        Vec::new(),
+    );
     Ok(Context::new(Settings {
         guard: Guard::new(allow),
         // The target is an address, so nothing is ever looked up.

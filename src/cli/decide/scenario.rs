@@ -165,6 +165,9 @@ pub(super) fn parse(text: &str) -> Result<File, Invalid> {
         _ => return Err(Invalid::new("", "must hold scenarios, as {\"vectors\":[…]}")),
     };
     let (parent, list) = scenarios;
+    if list.is_empty() && functions.is_none_or(|functions| functions.is_empty()) {
+        return Err(Invalid::new(parent, "holds no scenario"));
+    }
     let at = |index: usize| format!("{parent}[{index}]");
     let scenarios: Result<Vec<_>, _> = list
         .iter()

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::domain::short;
+
 /// A name in its wire form (IDNA, lower case, no dot at the end), or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
@@ -28,20 +30,20 @@ impl Host {
             Ok(url::Host::Domain(name)) => Self::name(&name),
             Ok(url::Host::Ipv4(ip)) => Ok(Self::Ip(IpAddr::V4(ip))),
             Ok(url::Host::Ipv6(ip)) => Ok(Self::Ip(IpAddr::V6(ip))),
-            Err(_) => Err(format!("{text} is not a host name or an address")),
+            Err(_) => Err(format!("{:?} is not a host name or an address", short(text))),
         }
     }
 
     fn name(name: &str) -> Result<Self, String> {
         let bare = name.strip_suffix('.').unwrap_or(name);
         if bare.is_empty() || bare.split('.').any(str::is_empty) {
-            return Err(format!("{name} has an empty part between its dots"));
+            return Err(format!("{:?} has an empty part between its dots", short(name)));
         }
         if bare.len() > 253 {
             return Err("is longer than 253 characters".into());
         }
         match bare.split('.').find(|label| label.len() > 63) {
-            Some(label) => Err(format!("the part {label} is longer than 63 characters")),
+            Some(label) => Err(format!("the part {:?} is longer than 63 characters", short(label))),
             None => Ok(Self::Name(bare.to_ascii_lowercase())),
         }
     }

@@ -12,8 +12,6 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 pub use host::Host;
 
-use super::Invalid;
-
 /// A special-purpose block that an address lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Special {
@@ -134,18 +132,14 @@ impl AllowList {
 pub struct AllowNet(IpNet);
 
 impl FromStr for AllowNet {
-    type Err = Invalid;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let net = match text.parse::<IpAddr>() {
             Ok(ip) => IpNet::from(ip),
             Err(_) => text.parse::<IpNet>().map_err(|_| {
-                Invalid::new(
-                    "allow-net",
-                    format!(
-                        "{text} is not an address range; write it like 10.9.0.0/16 or 2001:db8::/32"
-                    ),
-                )
+                "write an address or a range of them, such as 10.9.0.0/16 or 2001:db8::/32"
+                    .to_owned()
             })?,
         };
         Ok(Self(net.trunc()))
@@ -164,21 +158,36 @@ impl fmt::Display for AllowNet {
     }
 }
 
+impl Blocked {
+    /// The sentence of an agent, which would have probed there.
+    pub fn by_agent(&self) -> String {
+        self.sentence("this agent may not probe those", "this agent may probe", "")
+    }
+
+    /// The sentence of a coordinator, which would have sent something there.
+    pub fn by_coordinator(&self) -> String {
+        let start = "start the coordinator with ";
+        self.sentence("the coordinator may not send there", "the coordinator may send to", start)
+    }
+
+    fn sentence(&self, may_not: &str, may: &str, start: &str) -> String {
+        match self {
+            Blocked::Address { ip, what, flag } => format!(
+                "{ip} is {what}, and {may_not}. Nothing was sent. If it is yours: {start}{flag}"
+            ),
+            Blocked::Port { port } => format!(
+                "Port {port} is not among those that {may}. Nothing was sent. If it should be: {start}--allow-port {port}"
+            ),
+        }
+    }
+}
+
+/// Without saying who is not allowed to.
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Blocked::Address { ip, what, flag } => {
-                write!(
-                    f,
-                    "{ip} is {what}, and this agent may not probe those. Nothing was sent. If it is yours: {flag}"
-                )
-            }
-            Blocked::Port { port } => {
-                write!(
-                    f,
-                    "Port {port} is not among those that this agent may probe. Nothing was sent. If it should be: --allow-port {port}"
-                )
-            }
+            Blocked::Address { ip, what, .. } => write!(f, "{ip} is {what}, which is closed here"),
+            Blocked::Port { port } => write!(f, "port {port} is closed here"),
         }
     }
 }

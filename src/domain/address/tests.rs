@@ -144,14 +144,14 @@ fn metadata_addresses_open_alone_only() {
             .is_err()
     );
     assert_eq!(list(&["169.254.169.254/32"]).check_ip(ip("169.254.169.254")), Ok(()));
-    let refusal = AllowList::default().check_ip(ip("169.254.169.254")).unwrap_err().to_string();
+    let refusal = AllowList::default().check_ip(ip("169.254.169.254")).unwrap_err().by_agent();
     assert!(refusal.ends_with("--allow-net 169.254.169.254/32"), "{refusal}");
 }
 
 #[test]
 fn the_sentence_names_the_flag_to_add_and_the_flag_works() {
     assert_eq!(
-        AllowList::default().check_ip(ip("10.9.0.11")).unwrap_err().to_string(),
+        AllowList::default().check_ip(ip("10.9.0.11")).unwrap_err().by_agent(),
         "10.9.0.11 is a private address, and this agent may not probe those. Nothing was sent. If it is yours: --allow-net 10.9.0.0/16"
     );
     for (first, last, _) in BLOCKS {
@@ -165,6 +165,25 @@ fn the_sentence_names_the_flag_to_add_and_the_flag_works() {
                 ));
             }
         }
+    }
+}
+
+#[test]
+fn a_coordinator_does_not_speak_of_agents() {
+    let blocked = AllowList::default().check_ip(ip("10.9.0.11")).unwrap_err();
+    assert_eq!(
+        blocked.by_coordinator(),
+        "10.9.0.11 is a private address, and the coordinator may not send there. Nothing was sent. If it is yours: start the coordinator with --allow-net 10.9.0.0/16"
+    );
+    assert!(!blocked.to_string().contains("agent"), "{blocked}");
+}
+
+#[test]
+fn a_range_that_is_none_is_told_how_one_is_written() {
+    assert_eq!("1.2.3.4".parse::<AllowNet>().unwrap().to_string(), "1.2.3.4/32");
+    for bad in ["1.2.3", "10.0.0.0/33", "internal", ""] {
+        let said = bad.parse::<AllowNet>().unwrap_err();
+        assert!(said.contains("such as 10.9.0.0/16"), "{said}");
     }
 }
 
@@ -185,5 +204,5 @@ fn ports_can_be_limited() {
 fn a_range_is_read_with_or_without_its_length() {
     assert_eq!("10.9.8.7/16".parse::<AllowNet>().unwrap().to_string(), "10.9.0.0/16");
     assert_eq!("::1".parse::<AllowNet>().unwrap().to_string(), "::1/128");
-    assert!("ten".parse::<AllowNet>().unwrap_err().message.contains("10.9.0.0/16"));
+    assert!("ten".parse::<AllowNet>().unwrap_err().contains("10.9.0.0/16"));
 }

@@ -140,7 +140,7 @@ fn text_literal(on: &Subject, text: &str, field: &str) -> Result<String, Invalid
             Err(Invalid::new(field, "an empty body counts as absent; use the operator absent"))
         }
         Subject::HttpVersion if !["1.0", "1.1", "2"].contains(&text) => {
-            Err(Invalid::new(field, format!("{text} is not a version; known are 1.0, 1.1 and 2")))
+            Err(Invalid::given(field, &text, "is not a version; known are 1.0, 1.1 and 2"))
         }
         // Certificates are often shown with colons and in capitals.
         Subject::CertFingerprint => {
@@ -165,7 +165,7 @@ fn number(on: &Subject, value: &Value, field: &str) -> Result<Decimal, Invalid> 
     };
     match value {
         Value::Number(number) => Decimal::of(number)
-            .ok_or_else(|| Invalid::new(field, format!("{number} is not a number"))),
+            .ok_or_else(|| Invalid::given(field, &number.to_string(), "is not a number")),
         Value::String(text) if is_status_class(text) => Err(Invalid::new(
             field,
             format!("{text} is a class; {} needs a number, such as {example}", on.name()),

@@ -8,9 +8,9 @@ mod path;
 use serde_json::{Map, Value};
 
 use self::literal::{Literal, Nature};
-use super::Invalid;
 use super::decimal::Decimal;
 use super::fields::Fields;
+use super::{Invalid, short};
 
 pub use judge::{Body, Seen, judge, shorten};
 pub use path::Path;
@@ -91,7 +91,11 @@ impl Assertion {
         if !offered.contains(&name.as_str()) {
             return Err(Invalid::new(
                 "on",
-                format!("{name} cannot be looked at here; known are {}", offered.join(", ")),
+                format!(
+                    "{:?} cannot be looked at here; known are {}",
+                    short(&name),
+                    offered.join(", ")
+                ),
             ));
         }
         let on = Subject::parse(&name, &mut fields)?;
@@ -178,7 +182,7 @@ impl Subject {
             "header" => {
                 let header = fields.required_string("name")?.to_ascii_lowercase();
                 if !is_header_name(&header) {
-                    return Err(Invalid::new("name", format!("{header:?} is not a header name")));
+                    return Err(Invalid::given("name", &header, "is not a header name"));
                 }
                 Subject::Header(header)
             }
@@ -192,7 +196,7 @@ impl Subject {
             "cert_days_left" => Subject::CertDaysLeft,
             "cert_issuer" => Subject::CertIssuer,
             "cert_fingerprint" => Subject::CertFingerprint,
-            other => return Err(Invalid::new("on", format!("{other} is not a known subject"))),
+            other => return Err(Invalid::given("on", &other, "is not a known subject")),
         })
     }
 
@@ -264,7 +268,10 @@ impl Op {
     fn parse(name: &str) -> Result<Self, Invalid> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(op, _)| *op).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|(_, name)| *name).collect();
-            Invalid::new("op", format!("{name} is not an operator; known are {}", known.join(" ")))
+            Invalid::new(
+                "op",
+                format!("{:?} is not an operator; known are {}", short(name), known.join(" ")),
+            )
         })
     }
 

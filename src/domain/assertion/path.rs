@@ -23,7 +23,8 @@ impl Path {
         }
         let query = JsonPath::parse(text).map_err(|error| {
             refused(format!(
-                "{text} is not a JSONPath (RFC 9535), such as $.data[0].status: {error}"
+                "{:?} is not a JSONPath (RFC 9535), such as $.data[0].status: {error}",
+                crate::domain::short(text)
             ))
         })?;
         let bare = without_literals(text);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::ChannelKind;
-use crate::domain::{Invalid, secret::Secret};
+use crate::domain::{Invalid, fields::unknown_field, secret::Secret, short};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelConfig {
@@ -201,10 +201,7 @@ pub fn key_bytes(key: &Secret<String>) -> Option<Vec<u8>> {
 pub(super) fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Invalid> {
     match fields.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(Invalid::new(
-            name.clone(),
-            format!("is unknown here; known are {}", known.join(", ")),
-        )),
+        Some(name) => Err(unknown_field(name, known)),
     }
 }
 
@@ -239,7 +236,7 @@ fn parse_email(fields: &Map<String, Value>) -> Result<ParsedChannel, Invalid> {
 pub(super) fn parse_address(field: &str, text: &str) -> Result<String, Invalid> {
     let text = text.trim();
     let address: lettre::Address = text.parse().map_err(|_| {
-        Invalid::new(field, format!("{text:?} is not a mail address such as ops@example.com"))
+        Invalid::given(field, &text, "is not a mail address such as ops@example.com")
     })?;
     Ok(address.to_string())
 }
@@ -287,12 +284,13 @@ fn parse_url(value: Option<&Value>) -> Result<url::Url, Invalid> {
     if text.len() > MAX_URL {
         return Err(Invalid::new("url", format!("is longer than {MAX_URL} characters")));
     }
-    let url: url::Url =
-        text.parse().map_err(|e| Invalid::new("url", format!("{text:?} is not a URL: {e}")))?;
+    let url: url::Url = text
+        .parse()
+        .map_err(|e| Invalid::new("url", format!("{:?} is not a URL: {e}", short(text))))?;
     if !matches!(url.scheme(), "https" | "http") {
         return Err(Invalid::new(
             "url",
-            format!("must begin with https:// or http://, not {}:", url.scheme()),
+            format!("must begin with https:// or http://, not {}:", short(url.scheme())),
         ));
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -319,6 +317,9 @@ fn parse_headers(
     }
     let mut parsed = BTreeMap::new();
     for (name, value) in headers {
+        if name.is_empty() {
+            return Err(Invalid::new("headers", "has a header with an empty name"));
+        }
         let field = format!("headers.{name}");
         let known = http::HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| Invalid::new(&field, "is not a valid header name"))?;
@@ -464,7 +465,7 @@ mod tests {
             "config.url",
             "2000",
         );
-        refused(Webhook, with("method", json!("PUT")), "config.method", "unknown");
+        refused(Webhook, with("method", json!("PUT")), "config.method", "known are url");
         refused(Webhook, with("headers", json!([])), "config.headers", "object");
         refused(Webhook, with("headers", json!({"a b": "x"})), "config.headers.a b", "name");
         refused(

@@ -72,10 +72,7 @@ impl MailServer {
         let tls = match text(fields, "security")? {
             None => MailTls::Starttls,
             Some(word) => MailTls::from_word(word).ok_or_else(|| {
-                Invalid::new(
-                    "security",
-                    format!("{word:?} is unknown; known are starttls, tls, none"),
-                )
+                Invalid::given("security", &word, "is unknown; known are starttls, tls, none")
             })?,
         };
         let port = match fields.get("port") {
@@ -178,10 +175,7 @@ impl MailServer {
             Invalid::new("from", "is needed: the sender, such as alerts@example.com")
         })?;
         let mailbox: lettre::message::Mailbox = from.trim().parse().map_err(|_| {
-            Invalid::new(
-                "from",
-                format!("{from:?} is not a sender such as Quorate <alerts@example.com>"),
-            )
+            Invalid::given("from", &from, "is not a sender such as Quorate <alerts@example.com>")
         })?;
         parse_address("from", mailbox.email.as_ref())?;
         self.from = mailbox.to_string();
@@ -227,9 +221,10 @@ fn parse_host(text: &str) -> Result<String, Invalid> {
     if bare.parse::<std::net::IpAddr>().is_ok() {
         return Ok(bare.to_owned());
     }
-    idna::domain_to_ascii_strict(text).ok().filter(|host| !host.is_empty()).ok_or_else(|| {
-        Invalid::new("host", format!("{text:?} is not a host name such as smtp.example.com"))
-    })
+    idna::domain_to_ascii_strict(text)
+        .ok()
+        .filter(|host| !host.is_empty())
+        .ok_or_else(|| Invalid::given("host", &text, "is not a host name such as smtp.example.com"))
 }
 
 /// Percent-decoding of one URL part; what is not valid is left as it stands.
@@ -315,7 +310,7 @@ mod tests {
             ("from", json!("nobody"), "sender"),
             ("from", json!("q@example.com\r\nBcc: x@y.example"), "sender"),
             ("ca_pem", json!("MII"), "PEM"),
-            ("relay", json!(1), "unknown"),
+            ("relay", json!(1), "known are host"),
         ] {
             let mut bad = good.clone();
             bad[name] = value;

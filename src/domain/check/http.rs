@@ -3,10 +3,13 @@
 mod parse;
 mod secrets;
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::Warning;
+use crate::domain::address::{AllowList, Blocked};
 use crate::domain::assertion::{Assertion, Subject};
 use crate::domain::redactor::Redactor;
 
@@ -171,6 +174,19 @@ impl HttpCheck {
             warnings.push(Warning {
                 code: "tls_not_verified".into(),
                 message: "The certificate is not verified: anybody between agent and server can answer. Turn tls.verify on, or compare cert_fingerprint.".into(),
+            });
+        }
+        let ip = match self.url.host() {
+            Some(url::Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
+            Some(url::Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
+            _ => None,
+        };
+        if let Some(Err(Blocked::Address { ip, what, flag })) =
+            ip.map(|ip| AllowList::default().check_ip(ip))
+        {
+            warnings.push(Warning {
+                code: "closed_address".into(),
+                message: format!("{ip} is {what}: an agent that was not started with {flag} does not probe it and reports blocked_address."),
             });
         }
         if self.method == "HEAD"

@@ -29,11 +29,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::Invalid;
 use super::assertion::Assertion;
 use super::fields::Fields;
 use super::redactor::Redactor;
 use super::secret::Secret;
+use super::{Invalid, short};
 
 pub use http::{Auth, Header, HttpCheck, HttpVersion, IpFamily, Tls};
 
@@ -63,7 +63,11 @@ impl Check {
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
             other => Err(Invalid::new(
                 "kind",
-                format!("{other} is not a kind of check; known are {}", KINDS.join(", ")),
+                format!(
+                    "{:?} is not a kind of check; known are {}",
+                    short(other),
+                    KINDS.join(", ")
+                ),
             )),
         }
     }

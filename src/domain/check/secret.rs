@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::domain::Invalid;
 use crate::domain::redactor::HIDDEN;
 use crate::domain::secret::Secret;
+use crate::domain::{Invalid, short};
 
 const OPEN: &str = "${secret:";
 
@@ -39,9 +39,10 @@ fn pieces<'a>(
         };
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
         if name.is_empty() || name.len() > 100 || !name.bytes().all(plain) {
-            return Err(Invalid::new(
+            return Err(Invalid::given(
                 "",
-                format!("{name:?} is not the name of a secret: letters, digits, _ - and . only"),
+                &name,
+                "is not the name of a secret: letters, digits, _ - and . only",
             ));
         }
         each(Err(before))?;
@@ -88,7 +89,7 @@ pub(super) fn known<'a>(
                 "",
                 format!("holds {HIDDEN}, but nothing is stored for it; type the value in again"),
             ),
-            None => Invalid::new("", format!("the secret {name} is not known")),
+            None => Invalid::new("", format!("the secret {} is not known", short(name))),
         }
     })
 }

@@ -224,6 +224,27 @@ fn conditions_that_nobody_wrote_hold_by_default() {
 }
 
 #[test]
+fn lint_warns_of_an_address_that_agents_refuse() {
+    let warnings = |url: &str| {
+        let body = json!([{"on": "body", "op": "exists"}]);
+        let check = parse(json!({"kind": "http", "url": url, "assertions": body})).unwrap();
+        check.lint().into_iter().map(|warning| (warning.code, warning.message)).collect::<Vec<_>>()
+    };
+    for (url, flag) in [
+        ("http://10.1.2.3/", "--allow-net 10.1.0.0/16"),
+        ("http://169.254.169.254/latest", "--allow-net 169.254.169.254/32"),
+        ("http://[::1]:8080/", "--allow-net ::1/128"),
+        ("http://0x7f.1/", "--allow-net 127.0.0.0/8"),
+    ] {
+        let said = warnings(url);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!(said[0].0, "closed_address");
+        assert!(said[0].1.contains(flag), "{said:?}");
+    }
+    assert!(warnings("http://1.1.1.1/").is_empty());
+}
+
+#[test]
 fn lint_warns_when_only_the_status_is_looked_at() {
     let codes = |value| {
         parse(value).unwrap().lint().into_iter().map(|warning| warning.code).collect::<Vec<_>>()

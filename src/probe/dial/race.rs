@@ -127,7 +127,7 @@ fn failure(refusals: &[(SocketAddr, ConnectError)], trace: &mut Trace) -> Failur
 }
 
 pub(super) fn blocked_failure(blocked: &Blocked) -> Failure {
-    Failure::new(Class::BlockedAddress, blocked.to_string())
+    Failure::new(Class::BlockedAddress, blocked.by_agent())
 }
 
 fn io_failure(address: SocketAddr, error: &io::Error) -> Failure {

@@ -1085,50 +1085,55 @@ export interface components {
             results: boolean;
         };
         ChangeChannel: {
-            config?: Record<string, unknown> | null;
-            default?: boolean | null;
+            config?: Record<string, unknown>;
+            default?: boolean;
             /** @description Enabling clears `disabled_reason`. */
-            enabled?: boolean | null;
-            min_severity?: components["schemas"]["Severity"] | null;
-            name?: string | null;
+            enabled?: boolean;
+            min_severity?: components["schemas"]["Severity"];
+            name?: string;
             /** @description Replaces the stored one. */
             secret?: string | null;
         };
         ChangeLocation: {
-            domain?: string | null;
-            enabled?: boolean | null;
+            domain?: string;
+            enabled?: boolean;
             labels?: {
                 [key: string]: string;
-            } | null;
-            name?: string | null;
-            region?: string | null;
+            };
+            name?: string;
+            region?: string;
         };
         ChangeMe: {
             name: string;
         };
-        /** @description What is left out stays; null resets to what a new monitor would have. */
+        /**
+         * @description What is left out stays. Null takes slow_ms, fleet, channels, escalation and runbook_url away; elsewhere
+         *     it is refused.
+         */
         ChangeMonitor: {
             channels?: string[] | null;
-            check?: components["schemas"]["Check"] | null;
-            depends_on?: string[] | null;
+            /** @description `(hidden)` keeps a secret that was typed in before, as long as it goes to the same place. */
+            check?: components["schemas"]["Check"];
+            depends_on?: string[];
             /** @description False pauses: probing stops, an open incident is resolved with that reason. */
-            enabled?: boolean | null;
+            enabled?: boolean;
             escalation?: string | null;
             fleet?: string | null;
-            group?: string | null;
+            group?: string;
             /** Format: int32 */
-            interval_s?: number | null;
+            interval_s?: number;
             labels?: {
                 [key: string]: string;
-            } | null;
-            locations?: components["schemas"]["Locations"] | null;
-            name?: string | null;
-            policy?: components["schemas"]["PolicySpec"] | null;
+            };
+            locations?: components["schemas"]["Locations"];
+            name?: string;
+            /** @description Replaces the whole policy. */
+            policy?: components["schemas"]["PolicySpec"];
             runbook_url?: string | null;
             /** Format: int32 */
             slow_ms?: number | null;
             /** Format: double */
-            timeout_s?: number | null;
+            timeout_s?: number;
         };
         ChangePassword: {
             current: string;
@@ -1142,14 +1147,14 @@ export interface components {
              * Format: int32
              * @description 1 to 3,650.
              */
-            raw_days?: number | null;
-            report_zone?: string | null;
+            raw_days?: number;
+            report_zone?: string;
         };
         ChangeUser: {
             /** @description Disabling ends every sign-in of theirs at once. */
-            disabled?: boolean | null;
-            name?: string | null;
-            role?: components["schemas"]["Role"] | null;
+            disabled?: boolean;
+            name?: string;
+            role?: components["schemas"]["Role"];
         };
         Channel: {
             /** @description email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret. */
@@ -1276,8 +1281,8 @@ export interface components {
         };
         ErrorDetail: {
             /**
-             * @description `malformed invalid unauthorized forbidden not_found conflict revision too_large rate_limited
-             *     upstream unavailable internal`
+             * @description `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision too_large
+             *     unsupported_encoding rate_limited upstream unavailable internal`
              */
             code: string;
             /** @description The field at fault, as a path: `check.assertions[1].value`. */
@@ -1914,6 +1919,8 @@ export interface components {
             /** Format: double */
             timeout_s: number;
             updated_at: components["schemas"]["Instant"];
+            /** @description What is allowed but probably not meant. */
+            warnings: components["schemas"]["Warning"][];
         };
         MonitorRef: {
             group: string;

@@ -7,12 +7,12 @@ use super::{
     Auth, DEFAULT_MAX_BODY, DEFAULT_MAX_REDIRECTS, Header, HttpCheck, HttpVersion, IpFamily,
     LARGEST_MAX_BODY, Tls,
 };
-use crate::domain::Invalid;
 use crate::domain::address::Host;
 use crate::domain::assertion::{Assertion, HTTP_SUBJECTS, is_header_name};
 use crate::domain::check::secret;
 use crate::domain::fields::{Fields, kind_of};
 use crate::domain::redactor::percent_encoded;
+use crate::domain::{Invalid, short};
 
 /// The `check` object for the API document.
 #[derive(utoipa::ToSchema)]
@@ -169,7 +169,8 @@ pub(super) fn parse_url(text: &str, field: &str, schemes: &[&str]) -> Result<Url
     };
     if !schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
         return Err(refused(format!(
-            "{scheme} is not a scheme that can be used here; use {}",
+            "{:?} is not a scheme that can be used here; use {}",
+            short(scheme),
             schemes.join(" or ")
         )));
     }
@@ -231,10 +232,7 @@ fn percent_decoded(text: &str) -> String {
 fn method(fields: &mut Fields) -> Result<String, Invalid> {
     let method = fields.string("method")?.unwrap_or_else(|| "GET".into()).to_ascii_uppercase();
     if !is_header_name(&method) || method.len() > 32 {
-        return Err(Invalid::new(
-            "method",
-            format!("{method:?} is not a method, such as GET or POST"),
-        ));
+        return Err(Invalid::given("method", &method, "is not a method, such as GET or POST"));
     }
     if method == "CONNECT" {
         return Err(Invalid::new("method", "CONNECT asks for a tunnel, not for an answer"));
@@ -253,6 +251,9 @@ fn headers(fields: &mut Fields) -> Result<Vec<Header>, Invalid> {
     let mut headers = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     for (name, value) in map {
+        if name.is_empty() {
+            return Err(Invalid::new("headers", "has a header with an empty name"));
+        }
         let field = format!("headers.{name}");
         if !is_header_name(&name) {
             return Err(Invalid::new(field, "is not a header name"));
@@ -396,7 +397,7 @@ fn version(fields: &mut Fields) -> Result<HttpVersion, Invalid> {
         Some("1.1") => Ok(HttpVersion::Http1),
         Some("2") => Ok(HttpVersion::Http2),
         Some(other) => {
-            Err(Invalid::new("http_version", format!("{other} is not known; use auto, 1.1 or 2")))
+            Err(Invalid::given("http_version", &other, "is not known; use auto, 1.1 or 2"))
         }
     }
 }
