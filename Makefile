@@ -38,7 +38,9 @@ web: web/node_modules/.installed
 browser: binary
 	cd web && QUORATE_BIN=$(abspath $(TARGET))/debug/quorate npm run --silent e2e
 
-bench: ui
+bench:
+	scripts/setup run
+	$(MAKE) --no-print-directory ui
 	cargo build --release
 	for what in ingest probe decide; do $(TARGET)/release/quorate bench $$what || exit 1; done
 

@@ -101,8 +101,8 @@ fn data(started: &Started) -> String {
     if started.monitors > 0 {
         let count = usize::try_from(started.monitors).unwrap_or(0);
         let _ = write!(text, ", {}", counted(count, "monitor", "monitors"));
-        if let Some(age) = started.age {
-            let days = usize::try_from(age.as_hours() / 24).unwrap_or(0);
+        let days = started.age.map_or(0, |age| usize::try_from(age.as_hours() / 24).unwrap_or(0));
+        if days > 0 {
             let _ = write!(text, ", {}", counted(days, "day", "days"));
         }
     }
