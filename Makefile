@@ -26,7 +26,7 @@ test:
 rust:
 	cargo fmt --check
 	cargo clippy --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --no-deps --document-private-items --quiet
 	scripts/queries check
 	cargo nextest run
 

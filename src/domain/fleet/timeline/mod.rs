@@ -6,7 +6,7 @@
 //! * [`instance`]: one instance's life: state, transitions, restarts, traffic.
 //! * [`removal`]: from the first failure to removal, and back.
 //! * [`ready`]: how many are ready, of how many.
-//! * `told`: the findings that follow.
+//! * [`told`]: the findings that follow.
 
 mod instance;
 mod ready;
