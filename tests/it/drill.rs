@@ -1,8 +1,6 @@
 //! Two coordinators, each a process, on one database; one is killed at every step between taking a
-//! report and having told people. Nothing is lost, and nothing is doubled: a receiver may hear the same
-//! id twice, never two ids for one notice.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! report and having told people, by webhook and by mail. Nothing is lost, and nothing is doubled: a
+//! receiver may hear the same id twice, never two ids for one notice.
 
 use quorate::{
     domain::{
@@ -11,15 +9,15 @@ use quorate::{
     },
     store,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::support::{
     coordinator_process::CoordinatorProcess,
     db::TestDb,
-    drill::{Step, Trap},
-    hook_sink::{HookSink, Order, Received},
+    drill::{Step, Trap, delivered},
+    listeners::{Listeners, Medium},
     sender::{Attempts, Sender},
     whole::{Client, admit_client, until},
 };
@@ -39,74 +37,99 @@ enum Toll {
 
 #[tokio::test]
 async fn killed_as_it_begins_to_take_a_batch() {
-    outage(Step::Accept, Step::Accept, Toll::One).await;
+    outage(Step::Accept, Step::Accept, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_while_it_waits_for_the_monitors() {
-    outage(Step::Lock, Step::Lock, Toll::One).await;
+    outage(Step::Lock, Step::Lock, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_between_the_incident_and_the_state() {
-    outage(Step::Decided, Step::Decided, Toll::One).await;
+    outage(Step::Decided, Step::Decided, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_before_the_raw_results_are_stored() {
-    outage(Step::Copy, Step::Copy, Toll::One).await;
+    outage(Step::Copy, Step::Copy, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_in_a_commit_that_succeeds() {
-    outage(Step::Commit, Step::Commit, Toll::One).await;
+    outage(Step::Commit, Step::Commit, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_in_a_commit_that_fails() {
-    outage(Step::CommitLost, Step::CommitLost, Toll::One).await;
+    outage(Step::CommitLost, Step::CommitLost, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn killed_before_its_answer_arrived() {
-    outage(Step::Answer, Step::Answer, Toll::One).await;
+    outage(Step::Answer, Step::Answer, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
-async fn killed_while_it_claims_a_notice() {
-    outage(Step::Claim, Step::Claim, Toll::One).await;
+async fn killed_while_it_claims_a_webhook() {
+    outage(Step::Claim, Step::Claim, Medium::Webhook, Toll::One).await;
 }
 
 #[tokio::test]
-async fn killed_between_claiming_and_sending() {
-    outage(Step::Claimed, Step::Claimed, Toll::One).await;
+async fn killed_between_claiming_and_sending_a_webhook() {
+    outage(Step::Claimed, Step::Claimed, Medium::Webhook, Toll::One).await;
 }
 
 #[tokio::test]
-async fn killed_while_it_sends() {
-    outage(Step::Send, Step::Send, Toll::One).await;
+async fn killed_while_it_sends_a_webhook() {
+    outage(Step::Send, Step::Send, Medium::Webhook, Toll::One).await;
 }
 
 #[tokio::test]
-async fn killed_between_sending_and_settling() {
-    outage(Step::Settle, Step::Settle, Toll::One).await;
+async fn killed_between_sending_and_settling_a_webhook() {
+    outage(Step::Settle, Step::Settle, Medium::Webhook, Toll::One).await;
 }
 
 #[tokio::test]
-async fn killed_in_the_commit_that_settles() {
-    outage(Step::Settled, Step::Settled, Toll::One).await;
+async fn killed_in_the_commit_that_settles_a_webhook() {
+    outage(Step::Settled, Step::Settled, Medium::Webhook, Toll::One).await;
+}
+
+#[tokio::test]
+async fn killed_while_it_claims_a_mail() {
+    outage(Step::Claim, Step::Claim, Medium::Mail, Toll::One).await;
+}
+
+#[tokio::test]
+async fn killed_between_claiming_and_sending_a_mail() {
+    outage(Step::Claimed, Step::Claimed, Medium::Mail, Toll::One).await;
+}
+
+#[tokio::test]
+async fn killed_while_it_sends_a_mail() {
+    outage(Step::Send, Step::Send, Medium::Mail, Toll::One).await;
+}
+
+#[tokio::test]
+async fn killed_between_sending_and_settling_a_mail() {
+    outage(Step::Settle, Step::Settle, Medium::Mail, Toll::One).await;
+}
+
+#[tokio::test]
+async fn killed_in_the_commit_that_settles_a_mail() {
+    outage(Step::Settled, Step::Settled, Medium::Mail, Toll::One).await;
 }
 
 #[tokio::test]
 async fn both_killed_and_one_started_again() {
-    outage(Step::Copy, Step::Send, Toll::Both).await;
-    outage(Step::Commit, Step::Settle, Toll::Both).await;
+    outage(Step::Copy, Step::Send, Medium::Webhook, Toll::Both).await;
+    outage(Step::Commit, Step::Settle, Medium::Mail, Toll::Both).await;
 }
 
 /// All monitors go down and come back. A coordinator dies at `first` while the outage is dealt with, the
-/// other one at `second` while its end is.
-async fn outage(first: Step, second: Step, toll: Toll) {
-    let mut drill = Drill::start().await;
+/// other one at `second` while its end is. Where the step is one of delivery, it is one by `medium`.
+async fn outage(first: Step, second: Step, medium: Medium, toll: Toll) {
+    let mut drill = Drill::start(medium).await;
     for location in 0..drill.agents.len() {
         let batch = drill.agents[location].batch(&drill.monitors, WELL);
         drill.agents[location].deliver(&batch, &drill.survivor.url).await;
@@ -118,10 +141,8 @@ async fn outage(first: Step, second: Step, toll: Toll) {
 
 struct Drill {
     db: TestDb,
-    sink: HookSink,
-    /// Requests taken from the sink before the end.
-    received: usize,
-    heard: BTreeMap<(String, String), Vec<String>>,
+    listeners: Listeners,
+    medium: Medium,
     victim: CoordinatorProcess,
     survivor: CoordinatorProcess,
     agents: Vec<Sender>,
@@ -129,19 +150,19 @@ struct Drill {
 }
 
 impl Drill {
-    async fn start() -> Self {
+    async fn start(medium: Medium) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
         admit_client(&db).await;
         Trap::install(db.pool()).await;
+        let listeners = Listeners::start("drill").await;
+        let ca = listeners.ca_file();
         let (victim, survivor) = tokio::join!(
-            CoordinatorProcess::start(&db, "one"),
-            CoordinatorProcess::start(&db, "two")
+            CoordinatorProcess::start(&db, "one", &ca),
+            CoordinatorProcess::start(&db, "two", &ca)
         );
-        let sink = HookSink::start().await;
         let client = Client::new(survivor.url.parse().unwrap());
-        let channel = json!({"name": "hook", "kind": "webhook", "config": {"url": sink.url}});
-        client.post("channels", channel).await;
+        listeners.connect(&client).await;
         let mut agents = Vec::new();
         for name in ["eu", "us", "ap"] {
             let body = json!({"name": name, "region": name, "domain": format!("net-{name}")});
@@ -153,25 +174,23 @@ impl Drill {
         for number in 0..MONITORS {
             monitors.push(monitor(db.pool(), &format!("shop-{number}")).await);
         }
-        Self { db, sink, received: 0, heard: BTreeMap::new(), victim, survivor, agents, monitors }
+        Self { db, listeners, medium, victim, survivor, agents, monitors }
     }
 
     /// Every location reports; by the second one's batch it is decided. The victim dies at that step, the
     /// survivor finishes, and both change their parts.
     async fn strike(&mut self, step: Step, attempts: Attempts, toll: Toll) {
-        let Self { db, sink, victim, survivor, agents, monitors, .. } = self;
+        let Self { db, listeners, victim, survivor, agents, monitors, .. } = self;
+        let medium = self.medium;
         let batches: Vec<_> = agents.iter_mut().map(|a| a.batch(monitors, attempts)).collect();
-        let before: i64 = count(db.pool(), "notice where outcome = 'delivered'").await;
+        let before = delivered(db.pool(), medium).await;
         agents[0].deliver(&batches[0], &survivor.url).await;
 
-        for request in sink.drain() {
-            note(&mut self.heard, request);
-            self.received += 1;
-        }
+        listeners.hear_all().await;
         if step == Step::Send {
-            sink.always(Order::Hold);
+            listeners.hold(medium).await;
         }
-        let trap = Trap::set(db, step, victim.name).await;
+        let trap = Trap::set(db, step, medium, victim.name).await;
         if step == Step::Answer {
             let lost = agents[1].post(&batches[1], &victim.url).await.unwrap();
             assert_eq!(usize::try_from(lost.accepted).unwrap(), batches[1].len());
@@ -180,8 +199,7 @@ impl Drill {
             agents[1].deliver(&batches[1], &survivor.url).await;
             if step == Step::Send {
                 for _ in 0..MONITORS {
-                    note(&mut self.heard, sink.next().await);
-                    self.received += 1;
+                    listeners.hear(medium).await;
                 }
             } else {
                 trap.sprung(db.pool()).await;
@@ -200,19 +218,20 @@ impl Drill {
             survivor.kill().await;
         }
         let notices = trap.clear(db.pool()).await;
-        let delivered = notices.delivered - before;
+        let done = notices.delivered - before;
         match step {
-            Step::Claim => assert_eq!((notices.leased, delivered), (0, 0)),
-            Step::Claimed => assert_eq!((notices.leased, delivered), (1, 0)),
-            Step::Send => assert_eq!((notices.leased, delivered), (MONITORS as i64, 0)),
-            Step::Settle => assert!(notices.leased > 0 && delivered == 0, "{notices:?}"),
-            Step::Settled => assert!(delivered > 0, "{notices:?}"),
+            Step::Claim => assert_eq!((notices.leased, done), (0, 0)),
+            Step::Claimed => assert_eq!((notices.leased, done), (1, 0)),
+            Step::Send => assert_eq!((notices.leased, done), (MONITORS, 0)),
+            Step::Settle => assert!(notices.leased > 0 && done == 0, "{notices:?}"),
+            Step::Settled => assert!(done > 0, "{notices:?}"),
             _ => {}
         }
 
-        sink.always(Order::Answer(200, "", "thanks"));
+        listeners.answer_again(medium).await;
+        let ca = listeners.ca_file();
         if toll == Toll::Both {
-            *survivor = CoordinatorProcess::start(db, survivor.name).await;
+            *survivor = CoordinatorProcess::start(db, survivor.name, &ca).await;
         }
         if !step.delivers() {
             let again = agents[1].deliver(&batches[1], &survivor.url).await;
@@ -221,13 +240,16 @@ impl Drill {
             assert_eq!((again.accepted, again.duplicate), expected);
         }
         agents[2].deliver(&batches[2], &survivor.url).await;
-        let due = before + MONITORS as i64;
         until("the survivor has told all", async || {
-            let told = count(db.pool(), "notice where outcome = 'delivered'").await;
-            (told == due).then_some(())
+            for medium in Medium::ALL {
+                if delivered(db.pool(), medium).await < before + MONITORS {
+                    return None;
+                }
+            }
+            Some(())
         })
         .await;
-        *victim = CoordinatorProcess::start(db, victim.name).await;
+        *victim = CoordinatorProcess::start(db, victim.name, &ca).await;
         std::mem::swap(victim, survivor);
     }
 
@@ -254,39 +276,23 @@ impl Drill {
 
         self.check_timeline().await;
 
-        // One notice for each beginning and each end, all delivered, each under one id of its own.
-        for request in self.sink.drain() {
-            note(&mut self.heard, request);
-            self.received += 1;
-        }
-        let notices: Vec<(Uuid, String, Uuid, String)> =
-            sqlx::query_as("select incident_id, kind, notice_id, outcome from notice")
-                .fetch_all(pool)
-                .await
-                .unwrap();
-        let mut expected = BTreeMap::new();
-        for (incident, kind, id, outcome) in notices {
-            assert_eq!(outcome, "delivered");
-            let twin =
-                expected.insert((incident.to_string(), format!("incident.{kind}")), id.to_string());
-            assert_eq!(twin, None, "two notices of one {kind}");
-        }
-        assert_eq!(expected.len(), 2 * MONITORS);
-        let ids = |all: &Vec<String>| all.iter().cloned().collect::<BTreeSet<_>>();
-        let heard: BTreeMap<_, _> =
-            self.heard.iter().map(|(what, all)| (what.clone(), ids(all))).collect();
-        let expected: BTreeMap<_, _> =
-            expected.into_iter().map(|(what, id)| (what, BTreeSet::from([id]))).collect();
-        assert_eq!(heard, expected);
-        let repeated = steps.iter().any(|s| matches!(s, Step::Send | Step::Settle));
-        if repeated {
-            assert!(self.received > 2 * MONITORS, "what may have arrived is sent again");
-        } else if !steps.iter().any(|s| matches!(s, Step::Answer | Step::Settled)) {
-            assert_eq!(
-                self.received,
-                2 * MONITORS,
-                "nothing had been sent, so nothing is repeated"
-            );
+        // One notice for each beginning and each end and channel, heard by all, each under one id.
+        self.listeners.hear_all().await;
+        self.listeners.check(pool, MONITORS).await;
+        for medium in Medium::ALL {
+            let (heard, once) = (self.listeners.messages(medium), 2 * MONITORS * medium.audience());
+            let dies_sending = |step: &Step| step.delivers() && medium == self.medium;
+            if steps.iter().any(|s| dies_sending(s) && matches!(s, Step::Send | Step::Settle)) {
+                assert!(heard > once, "what may have arrived is sent again");
+            } else if steps.iter().all(|s| match s {
+                // It may have been sending when it died.
+                Step::Answer => false,
+                Step::Claim | Step::Claimed => dies_sending(s),
+                Step::Send | Step::Settle | Step::Settled => false,
+                _ => true,
+            }) {
+                assert_eq!(heard, once, "nothing had been sent, so nothing is repeated");
+            }
         }
     }
 
@@ -364,14 +370,6 @@ async fn monitor(pool: &PgPool, name: &str) -> Uuid {
     };
     store::timeline::begin(&mut conn, &interval).await.unwrap();
     uid
-}
-
-/// Sorts a request by incident and type.
-fn note(heard: &mut BTreeMap<(String, String), Vec<String>>, request: Received) {
-    let body = request.json();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let what = (text(&body["data"]["incident"]["id"]), text(&body["type"]));
-    heard.entry(what).or_default().push(request.id().to_owned());
 }
 
 async fn count(pool: &PgPool, what: &str) -> i64 {

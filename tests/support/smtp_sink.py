@@ -6,6 +6,8 @@ smtp_sink.py CERT KEY OPTIONS, the options as JSON:
   refuse     addresses that get 550 for ever
   defer      addresses that get 451 once
   mute       true: greets nobody
+Lines on its standard input tell it more: "hold" keeps the answer to every mail back from now on, "go"
+gives it, "mark" prints {"mark": true} after everything taken until then.
 It ends when its standard input does, so it never outlives the test.
 """
 import asyncio
@@ -18,6 +20,8 @@ from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 cert, key, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 security = options.get("security", "starttls")
 deferred = set()
+gate = asyncio.Event()
+gate.set()
 
 
 class Handler:
@@ -41,6 +45,7 @@ class Handler:
                 "raw": envelope.content.decode("utf8", "replace"),
             }
         )
+        await gate.wait()
         return "250 2.0.0 queued as 4711"
 
 
@@ -74,7 +79,14 @@ async def main():
     loop = asyncio.get_running_loop()
     server = await loop.create_server(serve, "127.0.0.1", 0, ssl=context if security == "tls" else None)
     say({"port": server.sockets[0].getsockname()[1]})
-    await loop.run_in_executor(None, sys.stdin.read)
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        match line.strip():
+            case "hold":
+                gate.clear()
+            case "go":
+                gate.set()
+            case "mark":
+                say({"mark": True})
     server.close()
 
 

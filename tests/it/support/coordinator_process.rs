@@ -1,6 +1,6 @@
 //! A coordinator as a process of its own, which can be killed.
 
-use std::process::Stdio;
+use std::{path::Path, process::Stdio};
 
 use serde_json::Value;
 use tokio::{
@@ -19,16 +19,18 @@ pub(crate) struct CoordinatorProcess {
 }
 
 impl CoordinatorProcess {
-    /// Starts one on a port of its own; it serves when this returns. Its log goes to the test's output.
+    /// Starts one on a port of its own, which believes `extra_ca` (PEM) too; it serves when this returns.
+    /// Its log goes to the test's output.
     #[expect(clippy::print_stderr, reason = "a failed test shows what the coordinators said")]
-    pub(crate) async fn start(db: &TestDb, name: &'static str) -> Self {
+    pub(crate) async fn start(db: &TestDb, name: &'static str, extra_ca: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("QUORATE_")) {
             command.env_remove(name);
         }
         let mut process = command
             .args(["coordinator", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"])
-            .args(["--database-connections", "12", "--log", "info", "--log-json"])
+            .args(["--database-connections", "12", "--log", "info", "--log-json", "--extra-ca"])
+            .arg(extra_ca)
             .env("QUORATE_DATABASE_URL", format!("{}&options[drill.name]={name}", db.url()))
             .env("QUORATE_SECRET_KEY", KEY)
             .stderr(Stdio::piped())

@@ -3,7 +3,7 @@
 
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::{db::TestDb, whole::until};
+use super::{db::TestDb, listeners::Medium, whole::until};
 
 /// Where a coordinator dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,13 +63,23 @@ impl Step {
 }
 
 /// While a row stands in `drill`, its victim stops at its step, and the others find nothing to deliver:
-/// so it is the victim who delivers, and every lease there is at its death is its own. A deferred trigger
-/// runs inside the commit.
+/// so it is the victim who delivers, and every lease there is at its death is its own. A step of delivery
+/// is one of delivery by one medium; the other one's notices pass. A deferred trigger runs inside the
+/// commit.
 const TRIGGERS: &str = "
-    create table drill (step text not null, victim text not null);
+    create table drill (step text not null, victim text not null, medium text not null);
     create function drill_stop() returns trigger language plpgsql as $$
     begin
         if exists (select from drill where step = tg_argv[0] and victim = current_setting('drill.name', true)) then
+            perform pg_advisory_xact_lock(5, 9);
+        end if;
+        return new;
+    end $$;
+    create function drill_stop_notice() returns trigger language plpgsql as $$
+    begin
+        if exists (select from drill d join channel c on c.kind = d.medium
+                   where d.step = tg_argv[0] and d.victim = current_setting('drill.name', true)
+                     and c.channel_id = new.channel_id) then
             perform pg_advisory_xact_lock(5, 9);
         end if;
         return new;
@@ -94,16 +104,16 @@ const TRIGGERS: &str = "
         execute function drill_leave();
     create trigger drill_claim before update on notice
         for each row when (new.lease_owner is not null and new.lease_owner is distinct from old.lease_owner)
-        execute function drill_stop('claim');
+        execute function drill_stop_notice('claim');
     create constraint trigger drill_claimed after update on notice deferrable initially deferred
         for each row when (new.lease_owner is not null and new.lease_owner is distinct from old.lease_owner)
-        execute function drill_stop('claimed');
+        execute function drill_stop_notice('claimed');
     create trigger drill_settle before update on notice
         for each row when (new.settled_at is not null and old.settled_at is null)
-        execute function drill_stop('settle');
+        execute function drill_stop_notice('settle');
     create constraint trigger drill_settled after update on notice deferrable initially deferred
         for each row when (new.settled_at is not null and old.settled_at is null)
-        execute function drill_stop('settled');
+        execute function drill_stop_notice('settled');
 ";
 
 /// Holds what the victim waits for.
@@ -111,13 +121,28 @@ pub(crate) struct Trap {
     holder: PgConnection,
     pid: i32,
     step: Step,
+    medium: Medium,
 }
 
-/// How notices stand when the victim's last statement is over and nobody else had a chance yet.
+/// How the notices of the step's medium stand when the victim's last statement is over and nobody else
+/// had a chance yet.
 #[derive(Debug)]
 pub(crate) struct Notices {
-    pub(crate) leased: i64,
-    pub(crate) delivered: i64,
+    pub(crate) leased: usize,
+    pub(crate) delivered: usize,
+}
+
+/// How many notices were delivered by a medium.
+pub(crate) async fn delivered(pool: &PgPool, medium: Medium) -> usize {
+    let count: i64 = sqlx::query_scalar(
+        "select count(*) from notice join channel c using (channel_id)
+         where outcome = 'delivered' and c.kind = $1",
+    )
+    .bind(medium.word())
+    .fetch_one(pool)
+    .await
+    .unwrap();
+    usize::try_from(count).unwrap()
 }
 
 impl Trap {
@@ -125,7 +150,7 @@ impl Trap {
         sqlx::raw_sql(TRIGGERS).execute(pool).await.unwrap();
     }
 
-    pub(crate) async fn set(db: &TestDb, step: Step, victim: &str) -> Self {
+    pub(crate) async fn set(db: &TestDb, step: Step, medium: Medium, victim: &str) -> Self {
         let mut holder = PgConnection::connect_with(&db.options()).await.unwrap();
         let pid =
             sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut holder).await.unwrap();
@@ -134,13 +159,14 @@ impl Trap {
             _ => "begin; select pg_advisory_xact_lock(5, 9)",
         };
         sqlx::raw_sql(hold).execute(&mut holder).await.unwrap();
-        sqlx::query("insert into drill values ($1, $2)")
+        sqlx::query("insert into drill values ($1, $2, $3)")
             .bind(step.word())
             .bind(victim)
+            .bind(medium.word())
             .execute(db.pool())
             .await
             .unwrap();
-        Self { holder, pid, step }
+        Self { holder, pid, step, medium }
     }
 
     /// Waits until somebody is in the trap.
@@ -175,19 +201,16 @@ impl Trap {
         })
         .await;
         // A dead sender's lease runs out after 30 s; this is that time passing.
-        let done = sqlx::query(
-            "update notice set lease_until = now() - interval '1 second'
-             where settled_at is null and lease_until is not null",
+        let media: Vec<String> = sqlx::query_scalar(
+            "update notice n set lease_until = now() - interval '1 second' from channel c
+             where n.settled_at is null and n.lease_until is not null and c.channel_id = n.channel_id
+             returning c.kind",
         )
-        .execute(pool)
+        .fetch_all(pool)
         .await
         .unwrap();
-        let leased = i64::try_from(done.rows_affected()).unwrap();
-        let delivered =
-            sqlx::query_scalar("select count(*) from notice where outcome = 'delivered'")
-                .fetch_one(pool)
-                .await
-                .unwrap();
+        let leased = media.iter().filter(|kind| **kind == self.medium.word()).count();
+        let delivered = delivered(pool, self.medium).await;
         sqlx::query("delete from drill").execute(pool).await.unwrap();
         Notices { leased, delivered }
     }

@@ -5,8 +5,9 @@ use std::process::Stdio;
 use quorate::domain::channel::MailServer;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines},
-    process::{Child, ChildStdout, Command},
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{Child, Command},
+    sync::mpsc,
 };
 
 use super::scratch::Scratch;
@@ -14,11 +15,12 @@ use super::scratch::Scratch;
 /// Runs until it is dropped.
 pub(crate) struct MailSink {
     /// Its standard input is the server's life line.
-    _process: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    process: Child,
+    /// Read as it comes: a full pipe would stop the server.
+    said: mpsc::UnboundedReceiver<Value>,
     port: u16,
     ca_pem: String,
-    _folder: Scratch,
+    folder: Scratch,
 }
 
 /// A mail as the server took it.
@@ -55,9 +57,15 @@ impl MailSink {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let said: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
-        let port = said["port"].as_u64().unwrap().try_into().unwrap();
-        Self { _process: process, lines, port, ca_pem: made.cert.pem(), _folder: folder }
+        let (say, mut said) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = say.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        let first: Value = said.recv().await.expect("the mail server starts");
+        let port = first["port"].as_u64().unwrap().try_into().unwrap();
+        Self { process, said, port, ca_pem: made.cert.pem(), folder }
     }
 
     /// How to reach it: STARTTLS, the right login and the right authority unless `change` says otherwise.
@@ -72,36 +80,64 @@ impl MailSink {
         MailServer::parse(&settings, None).unwrap()
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where its certificate's authority is, for a coordinator's arguments.
+    pub(crate) fn ca_file(&self) -> std::path::PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
     /// The next mail, waiting for it.
     pub(crate) async fn next(&mut self) -> Taken {
-        let line = self.lines.next_line().await.unwrap().expect("the mail server lives");
-        let taken: Value = serde_json::from_str(&line).unwrap();
-        Taken {
-            to: serde_json::from_value(taken["to"].clone()).unwrap(),
-            tls: taken["tls"].as_bool().unwrap(),
-            user: taken["user"].as_str().map(str::to_owned),
-            raw: taken["raw"].as_str().unwrap().replace("\r\n", "\n"),
+        Taken::read(&self.said.recv().await.expect("the mail server lives"))
+    }
+
+    /// The mails that came until now and were not looked at; the server must be done with all of them.
+    pub(crate) async fn drain(&mut self) -> Vec<Taken> {
+        self.order("mark").await;
+        let mut rest = Vec::new();
+        loop {
+            let said = self.said.recv().await.expect("the mail server lives");
+            if said["mark"] == true {
+                return rest;
+            }
+            rest.push(Taken::read(&said));
         }
     }
 
-    /// The mails that came until now; the server must be done with all of them.
+    /// The same, and then it is over.
     pub(crate) async fn rest(mut self) -> Vec<Taken> {
-        drop(self._process.stdin.take());
-        let mut rest = Vec::new();
-        while let Some(line) = self.lines.next_line().await.unwrap() {
-            let taken: Value = serde_json::from_str(&line).unwrap();
-            rest.push(Taken {
-                to: serde_json::from_value(taken["to"].clone()).unwrap(),
-                tls: taken["tls"].as_bool().unwrap(),
-                user: taken["user"].as_str().map(str::to_owned),
-                raw: taken["raw"].as_str().unwrap().replace("\r\n", "\n"),
-            });
-        }
-        rest
+        self.drain().await
+    }
+
+    /// From now on it takes mails and does not answer.
+    pub(crate) async fn hold(&mut self) {
+        self.order("hold").await;
+    }
+
+    /// Answers again, also what it kept waiting.
+    pub(crate) async fn go(&mut self) {
+        self.order("go").await;
+    }
+
+    async fn order(&mut self, word: &str) {
+        let input = self.process.stdin.as_mut().unwrap();
+        input.write_all(format!("{word}\n").as_bytes()).await.unwrap();
     }
 }
 
 impl Taken {
+    fn read(said: &Value) -> Self {
+        Self {
+            to: serde_json::from_value(said["to"].clone()).unwrap(),
+            tls: said["tls"].as_bool().unwrap(),
+            user: said["user"].as_str().map(str::to_owned),
+            raw: said["raw"].as_str().unwrap().replace("\r\n", "\n"),
+        }
+    }
+
     /// A header's value, unfolded.
     #[track_caller]
     pub(crate) fn header(&self, name: &str) -> String {

@@ -7,6 +7,7 @@ pub(crate) mod db;
 pub(crate) mod delivery;
 pub(crate) mod drill;
 pub(crate) mod hook_sink;
+pub(crate) mod listeners;
 pub(crate) mod mail_sink;
 pub(crate) mod scratch;
 pub(crate) mod sender;
