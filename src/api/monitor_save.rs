@@ -1,7 +1,7 @@
 //! Saving, pausing and deleting monitors, and following the set of locations: one transaction each,
 //! which takes the monitor's lock first and tells the agents before it commits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -162,11 +162,12 @@ pub async fn follow_locations(
     let candidates: Vec<Candidate> =
         monitor_form::candidates(&locations).into_iter().filter(|c| Some(c.key) != gone).collect();
     let mut after = 0;
+    let mut changed: BTreeMap<MonitorKey, Vec<LocationKey>> = BTreeMap::new();
+    let mut enabled = HashSet::new();
     loop {
         let rows = store::monitors::selecting(conn, after, CHUNK).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
+        let Some(last) = rows.last() else { break };
         after = last.key.0;
-        let mut changed: HashMap<MonitorKey, Vec<LocationKey>> = HashMap::new();
         for row in &rows {
             let chosen = selector(&row.locations)?.choose(&candidates);
             if chosen.iter().map(|l| l.0).eq(row.looks_from.iter().copied()) {
@@ -183,24 +184,23 @@ pub async fn follow_locations(
             }
             changed.insert(row.key, chosen);
         }
-        let enabled: Vec<MonitorKey> =
-            rows.iter().filter(|row| row.enabled).map(|row| row.key).collect();
-        move_all(conn, state, changed, &enabled, now).await?;
+        enabled.extend(rows.iter().filter(|row| row.enabled).map(|row| row.key));
     }
+    move_all(conn, state, changed, &enabled, now).await
 }
 
 async fn move_all(
     conn: &mut PgConnection,
     state: &AppState,
-    changed: HashMap<MonitorKey, Vec<LocationKey>>,
-    enabled: &[MonitorKey],
+    changed: BTreeMap<MonitorKey, Vec<LocationKey>>,
+    enabled: &HashSet<MonitorKey>,
     now: Timestamp,
 ) -> ApiResult<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    let mut keys: Vec<i32> = changed.keys().map(|key| key.0).collect();
-    keys.sort_unstable();
+    // All locks before the first change is told: telling takes the head of the assignments, the last.
+    let keys: Vec<i32> = changed.keys().map(|key| key.0).collect();
     store::live::lock(conn, &keys).await?;
     let (mut of, mut location, mut position) = (Vec::new(), Vec::new(), Vec::new());
     for (key, chosen) in &changed {

@@ -118,18 +118,33 @@ pub async fn mark_refold(
     Ok(())
 }
 
-/// Takes one monitor off the list of refolds, if its last late report came before `quiet_since`.
-pub async fn take_refold(
+/// A monitor on the list of refolds whose last late report came before `quiet_since`.
+pub async fn next_refold(
     conn: &mut PgConnection,
     quiet_since: Timestamp,
-) -> sqlx::Result<Option<(MonitorKey, Timestamp, Timestamp)>> {
-    sqlx::query!(
-        "delete from refold_due where monitor_id = (
-             select monitor_id from refold_due where marked_at <= $1 order by monitor_id limit 1 for update skip locked)
-         returning monitor_id, from_at, to_at",
+) -> sqlx::Result<Option<MonitorKey>> {
+    let monitor = sqlx::query_scalar!(
+        "select monitor_id from refold_due where marked_at <= $1 order by monitor_id limit 1",
         quiet_since.to_sqlx()
     )
-    .map(|r| (MonitorKey(r.monitor_id), r.from_at.to_jiff(), r.to_at.to_jiff()))
+    .fetch_optional(conn)
+    .await?;
+    Ok(monitor.map(MonitorKey))
+}
+
+/// Takes a monitor, whose lock the caller holds, off the list of refolds; none if another coordinator
+/// did, or if a late report came after `quiet_since`.
+pub async fn take_refold(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    quiet_since: Timestamp,
+) -> sqlx::Result<Option<(Timestamp, Timestamp)>> {
+    sqlx::query!(
+        "delete from refold_due where monitor_id = $1 and marked_at <= $2 returning from_at, to_at",
+        monitor.0,
+        quiet_since.to_sqlx()
+    )
+    .map(|r| (r.from_at.to_jiff(), r.to_at.to_jiff()))
     .fetch_optional(conn)
     .await
 }

@@ -113,10 +113,15 @@ pub async fn save(conn: &mut PgConnection, rows: &[LiveSave]) -> sqlx::Result<()
     Ok(())
 }
 
-/// Wakes every monitor that is not up (a location's standing has changed).
+/// Wakes every monitor that is not up (a window of maintenance was cut short). Takes their locks in id
+/// order.
 pub async fn wake_troubled(conn: &mut PgConnection, now: Timestamp, up: i16) -> sqlx::Result<()> {
     sqlx::query!(
-        "update monitor_live set wake_at = $1 where state <> $2 and (wake_at is null or wake_at > $1)",
+        "with troubled as (
+             select monitor_id from monitor_live where state <> $2 and (wake_at is null or wake_at > $1)
+             order by monitor_id for no key update
+         )
+         update monitor_live m set wake_at = $1 from troubled t where m.monitor_id = t.monitor_id",
         now.to_sqlx(),
         up
     )

@@ -154,6 +154,7 @@ pub async fn claim(
 }
 
 /// What waits behind a claimed notice for the same incident and channel, in order: number and kind.
+/// Locked, so that nobody settles it while it is decided what becomes of it.
 pub async fn waiting_behind(
     conn: &mut PgConnection,
     claimed: &Claimed,
@@ -161,7 +162,7 @@ pub async fn waiting_behind(
     let rows = sqlx::query!(
         "select notice_no, kind from notice
          where monitor_id = $1 and incident_id = $2 and channel_id = $3 and notice_no > $4 and settled_at is null
-         order by notice_no",
+         order by notice_no for no key update",
         claimed.monitor.0,
         claimed.incident,
         claimed.channel,
@@ -284,7 +285,8 @@ pub async fn reschedule(
 }
 
 /// Settles everything a channel was still to be sent, because it was switched off or deleted. What is
-/// being sent at this moment is left to its sender.
+/// being claimed, sent or settled at this moment is left to who does it; a repeat of it is dropped by the
+/// next claim.
 pub async fn drop_unsent(
     conn: &mut PgConnection,
     channel: Uuid,
@@ -292,8 +294,14 @@ pub async fn drop_unsent(
     now: Timestamp,
 ) -> sqlx::Result<u64> {
     let done = sqlx::query!(
-        "update notice set settled_at = $3, outcome = 'dropped', answer = $2, lease_owner = null, lease_until = null
-         where channel_id = $1 and settled_at is null and (lease_until is null or lease_until <= $3)",
+        "with unsent as (
+             select monitor_id, notice_no from notice
+             where channel_id = $1 and settled_at is null and (lease_until is null or lease_until <= $3)
+             for no key update skip locked
+         )
+         update notice n
+         set settled_at = $3, outcome = 'dropped', answer = $2, lease_owner = null, lease_until = null
+         from unsent u where n.monitor_id = u.monitor_id and n.notice_no = u.notice_no",
         channel,
         reason,
         now.to_sqlx(),

@@ -70,7 +70,7 @@ impl Settings {
 }
 
 impl Cache {
-    /// Settings of rows just read under their locks.
+    /// Settings of rows just read under their locks, in a transaction that changes none.
     pub(super) async fn current(
         &self,
         conn: &mut PgConnection,
@@ -100,6 +100,19 @@ impl Cache {
             found.insert(config.monitor, config);
         }
         Ok(found)
+    }
+
+    /// Settings as an edit left them. They are not remembered, because the edit may yet be given up, and
+    /// another one may then take its revision.
+    pub(super) async fn edited(
+        conn: &mut PgConnection,
+        rows: &[LiveRow],
+    ) -> sqlx::Result<BTreeMap<MonitorKey, Arc<Settings>>> {
+        let monitors: Vec<i32> = rows.iter().map(|row| row.monitor.0).collect();
+        let read = store::triage_read::configs(conn, &monitors).await?;
+        read.into_iter()
+            .map(|row| settings(row).map(|config| (config.monitor, Arc::new(config))))
+            .collect()
     }
 
     /// Inside keys of outside ids; what is absent is unknown or deleted.

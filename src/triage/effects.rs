@@ -44,7 +44,7 @@ impl Triage {
             }
             moved |= one.step.state_change.is_some() || !one.step.events.is_empty();
             self.tell(conn, context, one, now).await?;
-            write_timeline(conn, one, now).await?;
+            write_timeline(conn, one).await?;
             write_decision(conn, context, one).await?;
             changes.extend(vote_turns(one));
         }
@@ -276,11 +276,7 @@ async fn queue_notices(
 }
 
 /// The interval that a change of state, or of the freshness of its evidence, begins.
-async fn write_timeline(
-    conn: &mut PgConnection,
-    one: &Decided,
-    now: Timestamp,
-) -> sqlx::Result<()> {
+async fn write_timeline(conn: &mut PgConnection, one: &Decided) -> sqlx::Result<()> {
     let monitor = one.config.monitor;
     let from = match (&one.step.state_change, &one.step.stale_change) {
         (Some(change), _) => at(change.since),
@@ -288,7 +284,8 @@ async fn write_timeline(
         (None, None) => return Ok(()),
     };
     let floor = store::timeline::floor(conn, monitor).await?;
-    let from_at = floor.map_or(from, |floor| from.max(floor)).min(now);
+    // Never before the interval that it ends, although that may have begun a moment ahead of our clock.
+    let from_at = floor.map_or(from, |floor| from.max(floor));
     let state = one.live.state;
     let incident = one.live.incident.as_ref().and_then(|i| i.key).map(|k| k.0);
     let new = NewInterval {

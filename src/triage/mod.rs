@@ -23,7 +23,7 @@ use crate::domain::incident::Incident;
 use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
-use crate::store::live::LiveSave;
+use crate::store::live::{LiveRow, LiveSave};
 use crate::store::reports::{CertificateRow, DetailRow, ReportRow};
 
 use self::context::Context;
@@ -79,6 +79,8 @@ pub enum Refusal {
 const FUTURE: SignedDuration = SignedDuration::from_secs(5);
 /// Late reports up to this age are refolded into stretches that are stored as unknown.
 const REFOLD: SignedDuration = SignedDuration::from_hours(24);
+/// A transaction is over in this time, and the clocks of two coordinators are not further apart.
+const COMMIT: SignedDuration = SignedDuration::from_secs(10);
 /// A transaction that lost a race is tried again so often.
 const RETRIES: u32 = 3;
 
@@ -160,8 +162,7 @@ impl Triage {
         now: Timestamp,
     ) -> sqlx::Result<()> {
         let context = Context::read(conn, now).await?;
-        let mut decided =
-            self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        let mut decided = step_edited(conn, &context, monitor, now).await?;
         for one in decided.iter_mut().filter(|one| one.live.state == State::Paused) {
             let halt = decision::resume(&mut one.live, now.as_millisecond());
             one.take_halt(halt, "Switched on again: it is decided anew.");
@@ -202,8 +203,7 @@ impl Triage {
         sentence: &str,
     ) -> sqlx::Result<()> {
         let context = Context::read(conn, now).await?;
-        let mut decided =
-            self.step_all(conn, &context, &[monitor.0], &BTreeMap::new(), now).await?;
+        let mut decided = step_edited(conn, &context, monitor, now).await?;
         for one in &mut decided {
             let halt = how(&mut one.live, now.as_millisecond());
             one.take_halt(halt, sentence);
@@ -307,18 +307,7 @@ impl Triage {
         }
         let rows = store::live::read(conn, monitors).await?;
         let configs = self.configs.current(conn, &rows).await?;
-        let mut decided = Vec::with_capacity(rows.len());
-        for row in rows {
-            let Some(config) = configs.get(&row.monitor) else { continue };
-            let mut live = parse_live(&row.live)?;
-            let incident_before = live.incident.clone();
-            let given = config.given(context);
-            let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
-            let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
-            let config = Arc::clone(config);
-            decided.push(Decided { config, live, incident_before, step, old_wake: row.wake_at });
-        }
-        Ok(decided)
+        step_rows(rows, &configs, context, seen, now)
     }
 
     /// Copies the raw results in, and marks what late ones touch; answers the certificates that it wrote.
@@ -332,7 +321,7 @@ impl Triage {
     ) -> sqlx::Result<Vec<CertificateRow>> {
         let mut rows = Vec::new();
         let mut details = Vec::new();
-        let mut late_quarters = Vec::new();
+        let mut due = Vec::new();
         let mut certificates = Vec::new();
         for one in decided {
             let Some(list) = fresh.get(&one.config.monitor) else { continue };
@@ -341,19 +330,19 @@ impl Triage {
                 if report.report.observation.outcome != Outcome::Pass {
                     details.push(detail_row(one.config.monitor, location, report));
                 }
-                if let Some(quarter) = late_quarter(report, now) {
-                    late_quarters.push((one.config.monitor, quarter));
-                }
+                let late = late_quarters(report, now);
+                due.extend(late.map(|quarter| (one.config.monitor, quarter)));
                 self.note_certificate(one.config.monitor, location, report, &mut certificates);
             }
             if let Some((from, to)) = late_span(list, &one.step.folded, now) {
                 store::chores::mark_refold(conn, one.config.monitor, from, to, now).await?;
             }
         }
-        late_quarters.dedup();
+        due.sort_unstable();
+        due.dedup();
         store::reports::copy_in(conn, &rows).await?;
         store::reports::insert_details(conn, &details).await?;
-        store::rollups::mark_due(conn, &late_quarters).await?;
+        store::rollups::mark_due(conn, &due).await?;
         store::reports::upsert_certificates(conn, &certificates).await?;
         Ok(certificates)
     }
@@ -388,6 +377,39 @@ impl Triage {
             known.insert((row.monitor, row.location), row.fingerprint);
         }
     }
+}
+
+/// The same for a monitor that the caller has just edited.
+async fn step_edited(
+    conn: &mut PgConnection,
+    context: &Context,
+    monitor: MonitorKey,
+    now: Timestamp,
+) -> sqlx::Result<Vec<Decided>> {
+    let rows = store::live::read(conn, &[monitor.0]).await?;
+    let configs = configs::Cache::edited(conn, &rows).await?;
+    step_rows(rows, &configs, context, &BTreeMap::new(), now)
+}
+
+fn step_rows(
+    rows: Vec<LiveRow>,
+    configs: &BTreeMap<MonitorKey, Arc<Settings>>,
+    context: &Context,
+    seen: &BTreeMap<MonitorKey, Vec<Seen>>,
+    now: Timestamp,
+) -> sqlx::Result<Vec<Decided>> {
+    let mut decided = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(config) = configs.get(&row.monitor) else { continue };
+        let mut live = parse_live(&row.live)?;
+        let incident_before = live.incident.clone();
+        let given = config.given(context);
+        let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
+        let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
+        let config = Arc::clone(config);
+        decided.push(Decided { config, live, incident_before, step, old_wake: row.wake_at });
+    }
+    Ok(decided)
 }
 
 /// A report that will be stored.
@@ -479,13 +501,16 @@ fn detail_row(monitor: MonitorKey, location: LocationKey, fresh: &Fresh<'_>) -> 
     DetailRow { effective_at: fresh.at, monitor, location, detail }
 }
 
-/// The quarter hour that must be counted again because this report belongs to it and it was counted
-/// already. A retry may also end an event of the quarter before.
-fn late_quarter(fresh: &Fresh<'_>, now: Timestamp) -> Option<Timestamp> {
+/// The quarter hours that must be counted again because this report belongs to them and they were
+/// counted already, or are counted before this transaction is seen. A retry may also end an event of the
+/// quarter before its own.
+fn late_quarters(fresh: &Fresh<'_>, now: Timestamp) -> impl Iterator<Item = Timestamp> + use<> {
     use crate::domain::rollup::{is_closed, quarter_of};
-    let reach = if fresh.report.kind == RunKind::Retry { 600 } else { 0 };
-    let quarter = quarter_of(fresh.at - SignedDuration::from_secs(reach));
-    is_closed(quarter, now).then_some(quarter)
+    let own = quarter_of(fresh.at);
+    let before = (fresh.report.kind == RunKind::Retry)
+        .then(|| quarter_of(fresh.at - SignedDuration::from_secs(600)));
+    let soon = now.saturating_add(COMMIT).unwrap_or(now);
+    before.into_iter().chain([own]).filter(move |quarter| is_closed(*quarter, soon))
 }
 
 /// The span of reports that came too late to vote but may tell what happened in an unknown stretch.

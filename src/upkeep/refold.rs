@@ -25,10 +25,14 @@ const REACH: SignedDuration = SignedDuration::from_hours(24);
 /// Refolds one monitor; true when there may be more.
 pub(super) async fn step(pool: &PgPool, now: Timestamp) -> anyhow::Result<bool> {
     let mut tx = pool.begin().await?;
-    let Some((monitor, from, to)) = store::chores::take_refold(&mut tx, now - QUIET).await? else {
+    let Some(monitor) = store::chores::next_refold(&mut tx, now - QUIET).await? else {
         return Ok(false);
     };
+    // The monitor's lock comes first, as where late reports are marked; then it may be taken already.
     store::live::lock(&mut tx, &[monitor.0]).await?;
+    let Some((from, to)) = store::chores::take_refold(&mut tx, monitor, now - QUIET).await? else {
+        return Ok(true);
+    };
     if let Some(row) = store::triage_read::configs(&mut tx, &[monitor.0]).await?.pop() {
         let config = triage::settings(row)?;
         let stale_after = SignedDuration::from_millis(config.policy.stale_after);

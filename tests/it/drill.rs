@@ -202,13 +202,13 @@ impl Drill {
                     listeners.hear(medium).await;
                 }
             } else {
-                trap.sprung(db.pool()).await;
+                trap.sprung(db).await;
             }
             victim.kill().await;
         } else {
             let url = victim.url.clone();
             let killed = async {
-                trap.sprung(db.pool()).await;
+                trap.sprung(db).await;
                 victim.kill().await;
             };
             let (answer, ()) = tokio::join!(agents[1].post(&batches[1], &url), killed);
@@ -217,7 +217,7 @@ impl Drill {
         if toll == Toll::Both {
             survivor.kill().await;
         }
-        let notices = trap.clear(db.pool()).await;
+        let notices = trap.clear(db).await;
         let done = notices.delivered - before;
         match step {
             Step::Claim => assert_eq!((notices.leased, done), (0, 0)),

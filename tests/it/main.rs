@@ -28,6 +28,8 @@ mod probe_dns;
 mod probe_hostile;
 mod probe_http;
 mod probe_tls;
+mod races;
 mod support;
 mod triage;
+mod turmoil;
 mod up;

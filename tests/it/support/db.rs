@@ -25,6 +25,7 @@ use std::{
     time::Duration,
 };
 
+use super::whole::until;
 use quorate::{store::MIGRATOR, up::postgres};
 use sha2::{Digest, Sha256};
 use sqlx::{
@@ -66,6 +67,23 @@ impl TestDb {
 
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Connections that wait for a lock which the connection `pid` holds.
+    pub(crate) async fn waiting_for(&self, pid: i32) -> Vec<i32> {
+        sqlx::query_scalar(
+            "select pid from pg_stat_activity
+             where datname = current_database() and $1 = any(pg_blocking_pids(pid))",
+        )
+        .bind(pid)
+        .fetch_all(&self.pool)
+        .await
+        .unwrap()
+    }
+
+    pub(crate) async fn somebody_waits_for(&self, pid: i32) {
+        let look = async || (!self.waiting_for(pid).await.is_empty()).then_some(());
+        until("somebody waits for a lock", look).await;
     }
 
     /// How to connect to it, for parts that make their own pool.

@@ -170,15 +170,15 @@ impl Trap {
     }
 
     /// Waits until somebody is in the trap.
-    pub(crate) async fn sprung(&self, pool: &PgPool) {
-        let caught = async || (!self.caught(pool).await.is_empty()).then_some(());
-        until("somebody is in the trap", caught).await;
+    pub(crate) async fn sprung(&self, db: &TestDb) {
+        db.somebody_waits_for(self.pid).await;
     }
 
     /// After the victim's death: lets the database finish what it was asked, and opens the way for the
     /// others.
-    pub(crate) async fn clear(mut self, pool: &PgPool) -> Notices {
-        let caught = self.caught(pool).await;
+    pub(crate) async fn clear(mut self, db: &TestDb) -> Notices {
+        let pool = db.pool();
+        let caught = db.waiting_for(self.pid).await;
         if self.step == Step::CommitLost {
             // As when the database's own end of the connection breaks first.
             for pid in &caught {
@@ -213,16 +213,5 @@ impl Trap {
         let delivered = delivered(pool, self.medium).await;
         sqlx::query("delete from drill").execute(pool).await.unwrap();
         Notices { leased, delivered }
-    }
-
-    async fn caught(&self, pool: &PgPool) -> Vec<i32> {
-        sqlx::query_scalar(
-            "select pid from pg_stat_activity
-             where datname = current_database() and $1 = any(pg_blocking_pids(pid))",
-        )
-        .bind(self.pid)
-        .fetch_all(pool)
-        .await
-        .unwrap()
     }
 }

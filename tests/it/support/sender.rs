@@ -92,8 +92,16 @@ impl Sender {
         taken
     }
 
-    pub(crate) fn sent(&self) -> impl Iterator<Item = (String, Uuid, i32)> {
-        (1..).zip(&self.monitors).map(|(seq, monitor)| (self.location.to_owned(), *monitor, seq))
+    pub(crate) fn location(&self) -> &'static str {
+        self.location
+    }
+
+    /// Location, monitor and number of each report, oldest first.
+    pub(crate) fn sent(&self) -> impl DoubleEndedIterator<Item = (String, Uuid, i32)> {
+        let numbered = self.monitors.iter().enumerate();
+        numbered.map(|(at, monitor)| {
+            (self.location.to_owned(), *monitor, i32::try_from(at + 1).unwrap())
+        })
     }
 }
 

@@ -138,6 +138,16 @@ impl Watch {
         uid
     }
 
+    /// The inside key of a monitor.
+    pub(crate) async fn key(&self, monitor: Uuid) -> MonitorKey {
+        let key = sqlx::query_scalar("select monitor_id from monitor where uid = $1")
+            .bind(monitor)
+            .fetch_one(self.pool())
+            .await
+            .unwrap();
+        MonitorKey(key)
+    }
+
     /// A channel that hears everything.
     pub(crate) async fn channel(&self, name: &str) -> Uuid {
         let id = store::id_at(self.start);
