@@ -302,6 +302,12 @@ proptest! {
         prop_assert_eq!(after(short), after(short + longer));
     }
 
+}
+
+proptest! {
+    // One verdict costs little, and the rare shapes of a fleet matter.
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn one_more_location_that_fails_never_makes_the_verdict_milder(
         seats in fleet(),
