@@ -1,7 +1,7 @@
 //! Which format the lines of a source have: every parser reads the first lines, and the one that reads
 //! nearly all of them is taken.
 
-use super::{Context, Format, Line, Parser};
+use super::{Context, Format, Line, Parser, document};
 
 /// The format, or why there is none.
 pub type Detected = Result<Format, Undetected>;
@@ -32,7 +32,7 @@ pub struct Unbuilt {
 const NOT_YET: &str = "it is known and not built";
 const NO_INSTANCE: &str = "there is no instance in them";
 
-pub const UNBUILT: [Unbuilt; 8] = [
+pub const UNBUILT: [Unbuilt; 7] = [
     Unbuilt { name: "haproxy-tcp", why: NOT_YET, looks: |line| haproxy_tcp(line) },
     Unbuilt { name: "gcp-lb", why: NOT_YET, looks: |line| has(line, b"\"httpRequest\"") },
     Unbuilt {
@@ -46,11 +46,6 @@ pub const UNBUILT: [Unbuilt; 8] = [
         looks: |line| line.starts_with(b"#Software:") || line.starts_with(b"#Fields: date time "),
     },
     Unbuilt { name: "traefik-clf", why: NOT_YET, looks: traefik_clf },
-    Unbuilt {
-        name: "envoy-health",
-        why: NOT_YET,
-        looks: |line| has(line, b"\"health_checker_type\""),
-    },
     Unbuilt { name: "aws-nlb", why: NO_INSTANCE, looks: |line| line.starts_with(b"tls 2.0 ") },
     Unbuilt {
         name: "aws-cloudfront",
@@ -87,7 +82,7 @@ pub fn detect(head: &[u8], context: &Context) -> Detected {
     if lines.is_empty() {
         return Err(Undetected::Empty);
     }
-    if let Some(format) = document(head) {
+    if let Some(format) = document::recognise(head) {
         return Ok(format);
     }
     for unbuilt in &UNBUILT {
@@ -138,18 +133,6 @@ fn count(format: Format, lines: &[&[u8]], context: &Context) -> Read {
 fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..end]);
     whole.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty())
-}
-
-/// Documents of platforms: a JSON object over many lines, or one that says what it is.
-fn document(head: &[u8]) -> Option<Format> {
-    let start = &head[..head.len().min(4_096)];
-    if !start.trim_ascii_start().starts_with(b"{") {
-        return None;
-    }
-    if has(start, b"\"TargetHealthDescriptions\"") {
-        return Some(Format::TargetHealth);
-    }
-    (has(start, b"\"apiVersion\"") && has(start, b"\"items\"")).then_some(Format::Kubernetes)
 }
 
 fn has(text: &[u8], what: &[u8]) -> bool {

@@ -5,22 +5,26 @@
 //! * [`scan`], [`scan_json`], [`stamp`]: what the formats share: fields, JSON, times.
 //! * [`upstream`]: nginx's parallel lists → attempts.
 //! * [`detect`](detect()): which format the lines have.
+//! * [`kubernetes`], [`target_health`]: documents instead of lines, see [`document`].
 
 use std::{fmt, str::FromStr};
 
-pub mod document;
-pub mod kubernetes;
-pub mod target_health;
-
 use crate::domain::fleet::{event::Event, record::Record};
 
+pub mod aws_alb;
+pub mod aws_alb_health;
 pub mod clf;
 pub mod detect;
+pub mod document;
+pub mod envoy;
+pub mod haproxy;
+pub mod kubernetes;
 pub mod nginx_combined;
 pub mod nginx_fields;
 pub mod scan;
 pub mod scan_json;
 pub mod stamp;
+pub mod target_health;
 pub mod upstream;
 
 pub use detect::{Detected, Undetected, detect};
@@ -82,11 +86,15 @@ pub struct Context {
 #[error("{0}")]
 pub struct Invalid(pub String);
 
-/// Reads the lines of one source, one after the other. What it remembers between lines only saves time.
+/// Reads the lines of one source, one after the other. What it remembers between lines saves time, and
+/// tells the cause of what only the line before explains.
 #[derive(Debug, Clone)]
 pub struct Parser {
     reader: Reader,
     stamps: Stamps,
+    haproxy: haproxy::Memory,
+    /// Who wrote the lines, of formats that say so only in the file's name.
+    reporter: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -96,7 +104,19 @@ enum Reader {
 
 impl Parser {
     pub fn new(format: Format, context: &Context) -> Self {
-        Self { reader: Reader::Named(format), stamps: Stamps::new(context) }
+        Self {
+            reader: Reader::Named(format),
+            stamps: Stamps::new(context),
+            haproxy: haproxy::Memory::default(),
+            reporter: None,
+        }
+    }
+
+    /// The same for the lines of a file of this name: some programs say there which of several balancers
+    /// wrote them.
+    pub fn of_file(mut self, name: &str) -> Self {
+        self.reporter = aws_alb_health::node(name).map(str::to_owned);
+        self
     }
 
     /// What one line says, without its line end. Nothing is allocated for a request.
@@ -114,6 +134,13 @@ impl Parser {
                     Err(Reject("this format is one document, not lines"))
                 }
                 Format::NginxCombined => nginx_combined::line(line, stamps),
+                Format::Haproxy => haproxy::line(line, stamps, &mut self.haproxy),
+                Format::Envoy => envoy::line(line, stamps),
+                Format::EnvoyJson => envoy::json::line(line, stamps),
+                Format::AwsAlb => aws_alb::line(line, stamps),
+                Format::AwsAlbHealth => {
+                    aws_alb_health::line(line, stamps, self.reporter.as_deref())
+                }
                 _ => Err(Reject("no lines of this format are read")),
             },
         }

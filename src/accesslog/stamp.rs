@@ -33,6 +33,11 @@ impl Stamps {
         }
     }
 
+    /// The instant that the source was told is now, in µs.
+    pub fn now_us(&self) -> i64 {
+        self.now_us
+    }
+
     /// `29/Nov/2026:19:32:17 +0000`, and without zone, and with decimals of the second:
     /// `29/Nov/2026:19:32:17.072`.
     pub fn clf(&mut self, text: &[u8]) -> Option<i64> {

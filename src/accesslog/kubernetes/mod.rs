@@ -10,7 +10,7 @@ mod pod;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -36,18 +36,25 @@ pub fn read(document: &[u8], at_us: Option<i64>) -> Result<Vec<Event>, Invalid> 
     }
     let zones: HashMap<&str, &str> = objects.iter().filter_map(zone).collect();
     let mut events = Vec::new();
+    let mut lives = pod::Lives::default();
     let mut happenings = happening::Happenings::default();
     for object in &objects {
         match object.kind {
-            "Pod" => pod::events(object, &zones, &mut events),
+            "Pod" => pod::events(object, &zones, &mut lives, &mut events),
             "Event" => happenings.take(object.value),
             _ => events.extend(expected(object)),
         }
     }
+    lives.tell(&mut events);
     happenings.tell(&mut events);
     // What is pushed first comes first within an instant: stamps have the resolution of a second.
-    events.sort_by_key(|event| event.at_us);
+    events.sort_by_key(|event| (event.at_us, event.what == What::Gone));
     once_per_start(&mut events);
+    // A stream repeats with every object what is still so.
+    let mut said = HashSet::new();
+    events.retain(|event| {
+        said.insert(format!("{} {:?} {:?}", event.at_us, event.instance, event.what))
+    });
     Ok(events)
 }
 

@@ -1,6 +1,6 @@
 //! A pod's status: readiness, restarts and their causes, what it runs and where.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
@@ -10,8 +10,14 @@ use super::{
 };
 use crate::domain::fleet::event::{Event, Source, State, What};
 
-/// What one pod's object says. Pods of a Job come and go by design and are no instances.
-pub(super) fn events(object: &Object<'_>, zones: &HashMap<&str, &str>, events: &mut Vec<Event>) {
+/// What one pod's object says, but for its restarts, which are gathered. Pods of a Job come and go by
+/// design and are no instances.
+pub(super) fn events(
+    object: &Object<'_>,
+    zones: &HashMap<&str, &str>,
+    lives: &mut Lives,
+    events: &mut Vec<Event>,
+) {
     let value = object.value;
     let Some(name) = text(value, "/metadata/name") else { return };
     if controller(value).is_some_and(|owner| text(owner, "/kind") == Some("Job")) {
@@ -24,12 +30,91 @@ pub(super) fn events(object: &Object<'_>, zones: &HashMap<&str, &str>, events: &
     let zone = value.pointer("/metadata/labels").and_then(zone_label);
     let zone = zone.or_else(|| zones.get(about.node.as_deref()?).copied());
     about.zone = zone.map(str::to_owned);
+    let life = lives.of(value, &about);
     let pod = Pod { value, at_us: object.at_us, about };
     pod.version(events);
-    pod.containers(events);
+    pod.containers(life, events);
     pod.readiness(events);
     if object.deleted {
         events.push(pod.says(object.at_us, What::Gone, None));
+    }
+}
+
+/// The starts of every pod of a document. A stream shows a pod several times, and each time the status
+/// knows only the last two starts of a container: together they know more.
+#[derive(Default)]
+pub(super) struct Lives(HashMap<String, Life>);
+
+struct Life {
+    /// Every event of this pod before its time, matter and reason are known.
+    about: Event,
+    created_us: Option<i64>,
+    first_us: Option<i64>,
+    /// Restarts whose moment is known, and why the container before had ended.
+    restarts: BTreeMap<i64, Option<String>>,
+    /// When it was last counted, and how many there were by then.
+    counted: Option<(i64, u64)>,
+}
+
+impl Lives {
+    fn of(&mut self, pod: &Value, about: &Event) -> &mut Life {
+        let key = text(pod, "/metadata/uid").or_else(|| text(pod, "/metadata/name"));
+        let life = self.0.entry(key.unwrap_or_default().to_owned()).or_insert_with(|| Life {
+            about: about.clone(),
+            created_us: None,
+            first_us: None,
+            restarts: BTreeMap::new(),
+            counted: None,
+        });
+        life.created_us = instant(pod, "/metadata/creationTimestamp").or(life.created_us);
+        // Addresses come later than the first sight of a pod.
+        life.about = about.clone();
+        life
+    }
+
+    pub(super) fn tell(self, events: &mut Vec<Event>) {
+        for life in self.0.into_values() {
+            life.tell(events);
+        }
+    }
+}
+
+impl Life {
+    /// Start number `number` of a container, counted from 0.
+    fn start(&mut self, at_us: Option<i64>, number: u64, reason: Option<String>) {
+        let Some(at_us) = at_us else { return };
+        if number == 0 {
+            // The first start of a pod is one, however many containers it has.
+            self.first_us = Some(self.first_us.map_or(at_us, |first| first.min(at_us)));
+        } else {
+            let known = self.restarts.entry(at_us).or_default();
+            *known = reason.or(known.take());
+        }
+    }
+
+    /// The counter at each moment at which it is known. Restarts of which only the number is left are
+    /// put at the beginning, where they raise no false alarm in an old pod and the right one in a new.
+    fn tell(self, events: &mut Vec<Event>) {
+        let says = |at_us, what, reason| Event { at_us, what, reason, ..self.about.clone() };
+        let (counted_us, total) = self.counted.unwrap_or_default();
+        let known = u64::try_from(self.restarts.len()).unwrap_or(u64::MAX);
+        let mut count = total.saturating_sub(known);
+        if let Some(created_us) = self.created_us.filter(|_| self.counted.is_some()) {
+            events.push(says(created_us, What::RestartCount(0), None));
+            if count > 0 {
+                let reason = Some("at times that are not known any more".to_owned());
+                events.push(says(created_us + 1, What::RestartCount(count), reason));
+            }
+        }
+        events.extend(self.first_us.map(|at_us| says(at_us, What::Started, None)));
+        for (at_us, reason) in self.restarts {
+            count += 1;
+            events.push(says(at_us, What::RestartCount(count), reason.clone()));
+            events.push(says(at_us, What::Started, reason));
+        }
+        if self.counted.is_some() {
+            events.push(says(counted_us, What::RestartCount(total.max(count)), None));
+        }
     }
 }
 
@@ -60,15 +145,13 @@ impl Pod<'_> {
         }
     }
 
-    /// How often its containers were restarted, and each start and end that the status still knows.
-    fn containers(&self, events: &mut Vec<Event>) {
-        let mut restarts = None;
-        // The first start of a pod is one, however many containers it has.
-        let mut first: Option<i64> = None;
+    /// Each start and end of a container that the status still knows, and how often it was restarted.
+    fn containers(&self, life: &mut Life, events: &mut Vec<Event>) {
+        let mut total = None;
         for status in self.statuses() {
             let count = number(status, "/restartCount");
             if let Some(count) = count {
-                restarts = Some(restarts.unwrap_or(0) + count);
+                total = Some(total.unwrap_or(0) + count);
             }
             let count = count.unwrap_or(0);
             let runs = instant(status, "/state/running/startedAt");
@@ -79,20 +162,8 @@ impl Pod<'_> {
             // With a container running, the one before it was start number `count − 1`, counted from 0.
             let earlier = instant(status, "/lastState/terminated/startedAt");
             let number_of_earlier = if runs.is_some() { count.saturating_sub(1) } else { count };
-            match earlier {
-                Some(at_us) if number_of_earlier > 0 => {
-                    events.push(self.says(at_us, What::Started, None));
-                }
-                Some(at_us) => first = Some(first.map_or(at_us, |first| first.min(at_us))),
-                None => {}
-            }
-            match runs {
-                Some(at_us) if count > 0 => {
-                    events.push(self.says(at_us, What::Started, ended.map(|(_, reason)| reason)));
-                }
-                Some(at_us) => first = Some(first.map_or(at_us, |first| first.min(at_us))),
-                None => {}
-            }
+            life.start(earlier, number_of_earlier, None);
+            life.start(runs, count, ended.map(|(_, reason)| reason));
             if text(status, "/state/waiting/reason") == Some("CrashLoopBackOff") {
                 let words = text(status, "/state/waiting/message").unwrap_or("CrashLoopBackOff");
                 let since = instant(status, "/lastState/terminated/finishedAt");
@@ -100,10 +171,7 @@ impl Pod<'_> {
                 events.push(self.says(since, What::BackOff, Some(words.to_owned())));
             }
         }
-        events.extend(first.map(|at_us| self.says(at_us, What::Started, None)));
-        if let Some(restarts) = restarts {
-            events.push(self.says(self.at_us, What::RestartCount(restarts), None));
-        }
+        life.counted = total.map(|total| (self.at_us, total)).or(life.counted);
     }
 
     /// Ready or not since when, by the condition of that name; then whether it is on its way out.

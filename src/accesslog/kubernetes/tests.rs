@@ -33,6 +33,7 @@ fn a_pod_that_is_well() {
         told(&events, name),
         [
             "18:00:00Z version 7d9f8b6c5",
+            "18:00:00Z restarts 0",
             "18:00:03Z Started",
             "18:00:21Z ready",
             "19:30:12Z restarts 0"
@@ -61,10 +62,13 @@ fn a_container_that_ran_out_of_memory_and_is_back() {
         told(&events, "checkout-7d9f8b6c5-7xq9p"),
         [
             "18:00:00Z version 7d9f8b6c5",
+            "18:00:00Z restarts 0",
             // In the status it is the proxy's, in the events the container's of the two that was first.
             "18:00:03Z Started",
+            "18:40:02Z restarts 1",
             "18:40:02Z Started",
             "19:10:10Z unready: OOMKilled, exit code 137",
+            "19:10:12Z restarts 2: OOMKilled, exit code 137",
             "19:10:12Z Started: OOMKilled, exit code 137",
             "19:10:31Z ready",
             "19:30:12Z restarts 2",
@@ -98,6 +102,10 @@ fn a_crash_loop_with_its_evidence() {
         "19:03:20Z liveness probe failed 3: Liveness probe failed: HTTP probe failed with \
          statuscode: 500",
         "19:03:20Z unready: Container app failed liveness probe, will be restarted",
+        // Six restarts, and the moment of only one of them is left.
+        "18:00:00Z restarts 0",
+        "18:00:00.000001Z restarts 5: at times that are not known any more",
+        "19:28:40Z restarts 6",
         "19:28:40Z Started",
         "19:28:55Z unready: Error, exit code 1",
         "19:28:55Z BackOff: back-off 2m40s restarting failed container=app \

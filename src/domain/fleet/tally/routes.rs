@@ -45,7 +45,7 @@ impl Routes {
 
     /// The class of a request.
     pub(super) fn of(&mut self, record: &Record<'_>) -> u32 {
-        let target = record.target.map_or(&b""[..], |target| target.raw);
+        let target = record.target.map_or(&b""[..], |target| path_on(target.raw));
         let end = memchr::memchr3(b'?', b'#', b';', target).unwrap_or(target.len());
         let path = &target[..end];
         if path.len() > LONGEST_PATH {
@@ -106,13 +106,25 @@ fn is_one_of_many(word: &[u8]) -> bool {
             || word.len() >= 8 && word.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-'))
 }
 
+/// From the path on. Load balancers, and HAProxy of HTTP/2, write `https://host:443/path`.
+fn path_on(target: &[u8]) -> &[u8] {
+    const SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ws://", b"wss://"];
+    if target.first() == Some(&b'/') {
+        return target;
+    }
+    let Some(rest) = SCHEMES.iter().find_map(|scheme| target.strip_prefix(*scheme)) else {
+        return target;
+    };
+    rest.iter().position(|b| *b == b'/').map_or(b"/", |at| &rest[at..])
+}
+
 /// Whether a request is a health check.
 pub(super) fn is_probe(record: &Record<'_>, paths: &[Vec<u8>]) -> bool {
     let Some(agent) = record.user_agent else { return false };
     if !PROBERS.iter().any(|prober| agent.raw.starts_with(prober)) {
         return false;
     }
-    let target = record.target.map_or(&b""[..], |target| target.raw);
+    let target = record.target.map_or(&b""[..], |target| path_on(target.raw));
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     PROBE_PATHS.contains(&path) || paths.iter().any(|own| own == path)
 }

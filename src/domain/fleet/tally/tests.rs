@@ -102,6 +102,20 @@ fn an_instances_own_log_counts_only_when_no_balancer_does() {
 }
 
 #[test]
+fn a_whole_address_is_the_same_route_as_its_path() {
+    let mut tally = tally();
+    let answered = [attempt("a:1", 200, 1)];
+    for target in ["/cart?a", "https://shop.example:443/cart", "http://shop.example/cart?x=//"] {
+        tally.add(&record(target, 200, &answered), &balancer());
+    }
+    tally.add(&record("wss://shop.example", 200, &answered), &balancer());
+    let window = only(tally);
+    let routes: Vec<_> =
+        window.cells["a:1"].iter().map(|(r, cell)| (r.as_str(), cell.attempts)).collect();
+    assert_eq!(routes, [("GET /", 1), ("GET /cart", 3)]);
+}
+
+#[test]
 fn a_check_is_no_traffic_and_its_user_agent_alone_hides_nothing() {
     let mut tally = tally();
     let mut check = record("/healthz", 500, &[attempt("a:1", 500, 1)]);

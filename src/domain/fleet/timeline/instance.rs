@@ -68,7 +68,8 @@ pub struct Instance {
     /// Came into rotation in the last window, from this moment on.
     fresh_us: Option<i64>,
     moves: VecDeque<(i64, bool)>,
-    counter: Option<u64>,
+    /// The newest count of restarts, and when it was so.
+    counter: Option<(i64, u64)>,
     streak: Streak,
     failed_run_us: Option<i64>,
     windows: VecDeque<Traffic>,
@@ -479,7 +480,11 @@ impl Instance {
     fn note_restart(&mut self, event: &Event) -> Option<Restart> {
         match event.what {
             What::RestartCount(now) => {
-                let before = self.counter.replace(now)?;
+                // What is older is no news: a snapshot tells again what it knows of earlier restarts.
+                if self.counter.is_some_and(|(at_us, _)| event.at_us < at_us) {
+                    return None;
+                }
+                let (_, before) = self.counter.replace((event.at_us, now))?;
                 // Fewer than before: another life began to count.
                 let more = now.checked_sub(before).filter(|more| *more > 0)?;
                 Some(self.restarted(event.at_us, true, more, event.reason.clone()))
