@@ -75,9 +75,9 @@
 //!   `api/monitors.rs` for the shape, `api/monitor_form.rs` for the rules), the statement in
 //!   `store/<resource>.rs`, a column in a new migration; then `quorate openapi > web/openapi.json` and
 //!   `npm run gen` in `web/`.
-//! * **Access-log format**: a file in `accesslog/`, which does not exist yet, nor does `domain::fleet`,
-//!   whose records it will make from bytes, nor `shipper` and `intake`, which will follow files and take
-//!   batches. `tests/it/layering.rs` says already what they may use.
+//! * **Access-log format**: a file in `accesslog/` that makes records and events from bytes, its name in
+//!   [`accesslog::Format`], an arm in [`accesslog::Parser::line`] and a place in the order of
+//!   `accesslog/detect.rs`; lines of real programs in `tests/logs/`, with their origin.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 

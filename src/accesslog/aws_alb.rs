@@ -296,6 +296,12 @@ mod tests {
     }
 
     #[test]
+    fn the_format_is_told_by_the_lines() {
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        assert_eq!(crate::accesslog::detect(LOG, &context), Ok(Format::AwsAlb));
+    }
+
+    #[test]
     fn lines_of_others_are_refused() {
         for other in [
             "",

@@ -25,7 +25,7 @@ use flags::Flags;
 /// escaped, so the headers are read from both ends: what is between is the user agent.
 pub fn line<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Line<'a>, Reject> {
     let (start_us, rest) = start(line, stamps)?;
-    let (request, code, rest) = request(rest)?;
+    let Requested { request, code, rest } = request(rest)?;
     let (flags, mut rest) = word(rest);
     // Before the bytes received: Istio's details and why a transport failed, of which none is a number.
     loop {
@@ -146,16 +146,23 @@ fn start<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<(i64, &'a [u8]), Rej
     Ok((stamps.iso(stamp).ok_or(NONE)?, rest.strip_prefix(b" ").ok_or(NONE)?))
 }
 
-/// The request, the code, and what follows. A path may hold quotes: the request ends where a quote is
+/// A request, its code, and what follows.
+struct Requested<'a> {
+    request: &'a [u8],
+    code: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// Takes the request and the code. A path may hold quotes: the request ends where a quote is
 /// followed by a code.
-fn request(text: &[u8]) -> Result<(&[u8], &[u8], &[u8]), Reject> {
+fn request(text: &[u8]) -> Result<Requested<'_>, Reject> {
     let inner = text.strip_prefix(b"\"").ok_or(Reject("no quoted request follows the start"))?;
     let mut from = 0;
     while let Some(quote) = memchr(b'"', &inner[from..]).map(|at| from + at) {
         if let Some(after) = inner[quote + 1..].strip_prefix(b" ") {
             let (code, rest) = word(after);
             if (code == b"0" || code.len() == 3) && number(code).is_some() {
-                return Ok((&inner[..quote], code, rest));
+                return Ok(Requested { request: &inner[..quote], code, rest });
             }
         }
         from = quote + 1;

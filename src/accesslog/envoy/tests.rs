@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    accesslog::{Context, Format, Parser},
+    accesslog::{Context, Format, Parser, detect},
     domain::fleet::event::{Event, What},
 };
 
@@ -19,11 +19,11 @@ fn lines(log: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn records(format: Format, log: &'static [u8]) -> Vec<Record<'static>> {
     let mut parser = parser(format);
-    let mut record = |line| match parser.line(line) {
+    let record = |line| match parser.line(line) {
         Ok(Line::Request(record)) => record,
         other => panic!("{other:?}: {}", String::from_utf8_lossy(line)),
     };
-    lines(log).map(|line| record(line)).collect()
+    lines(log).map(record).collect()
 }
 
 /// Status, whose it is, whether the pool was empty, who was asked and how that went.
@@ -145,7 +145,7 @@ fn json_says_the_same_whatever_its_values_are_made_of() {
 #[test]
 fn ejections_and_health_events() {
     let mut parser = parser(Format::EnvoyJson);
-    let mut shown = |line| {
+    let shown = |line| {
         let Ok(Line::Event(event)) = parser.line(line) else {
             panic!("{}", String::from_utf8_lossy(line))
         };
@@ -159,7 +159,7 @@ fn ejections_and_health_events() {
         format!("{} {} {what} {reason}", time(at_us), instance.unwrap()).trim_end().to_owned()
     };
     assert_eq!(
-        lines(EVENTS).map(|line| shown(line)).collect::<Vec<_>>(),
+        lines(EVENTS).map(shown).collect::<Vec<_>>(),
         [
             "19:33:00.5Z 10.9.0.12:8080 Ejected { enforced: true } CONSECUTIVE_5XX",
             // What has the first value of its kind may be left out.
@@ -177,6 +177,19 @@ fn ejections_and_health_events() {
             "19:34:18.1Z unix:/run/app.sock ready",
         ]
     );
+}
+
+#[test]
+fn the_format_is_told_by_the_lines() {
+    let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+    for (log, format) in [
+        (DEFAULT, Format::Envoy),
+        (ISTIO, Format::Envoy),
+        (ACCESS, Format::EnvoyJson),
+        (EVENTS, Format::EnvoyJson),
+    ] {
+        assert_eq!(detect(log, &context), Ok(format));
+    }
 }
 
 #[test]

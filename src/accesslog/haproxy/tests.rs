@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    accesslog::{Context, Format, Parser},
+    accesslog::{Context, Format, Parser, detect},
     domain::fleet::{
         event::{State, What},
         record::{Attribution, Fault, Outcome, Record},
@@ -510,6 +510,16 @@ fn a_full_stamp_tells_the_zone_of_the_start() {
          app/s2 0/0/0/4000/4001 200 0 - - ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"",
     );
     assert_eq!(time(record.end_us), "2026-11-29T19:33:05.101Z");
+}
+
+#[test]
+fn the_format_is_told_by_the_lines() {
+    let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 1_800_000_000_000_000 };
+    for log in [RFC5424, RFC3164, STDERR, LNAV, &BEATS[..1_900]] {
+        assert_eq!(detect(log, &context), Ok(Format::Haproxy));
+    }
+    let tcp = lines(BEATS).last().unwrap();
+    assert!(detect(tcp, &context).unwrap_err().to_string().contains("haproxy-tcp"));
 }
 
 #[test]
