@@ -182,6 +182,8 @@ fn guardian() {
     let Some(folder) = std::env::var_os("QUORATE_TEST_GUARDIAN").map(PathBuf::from) else {
         return;
     };
+    // Dropped last: who gets a lease after this one is over must find no guardian, and start another.
+    let lease = open(&folder.join("lease"));
     let alive = open(&folder.join("guardian"));
     alive.lock().unwrap();
     let dir = folder.join("db");
@@ -196,7 +198,6 @@ fn guardian() {
         fs::write(folder.join("url"), server.url("postgres")).unwrap();
         let input = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
         File::from(input).write_all(b"ready\n").unwrap();
-        let lease = open(&folder.join("lease"));
         loop {
             lease.lock().unwrap();
             lease.unlock().unwrap();
