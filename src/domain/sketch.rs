@@ -14,6 +14,26 @@ impl Sketch {
         self.add_to(0, bucket_of(micros), 1);
     }
 
+    /// Adds `count` times the same value.
+    pub fn add_many(&mut self, micros: u32, count: u32) {
+        if count > 0 {
+            self.add_to(0, bucket_of(micros), count);
+        }
+    }
+
+    /// Takes back what was merged before.
+    pub fn subtract(&mut self, other: &Sketch) {
+        let mut from = 0;
+        for (bucket, count) in &other.buckets {
+            from = self.add_to(from, *bucket, 0);
+            if let Some((_, mine)) = self.buckets.get_mut(from) {
+                *mine = mine.saturating_sub(*count);
+            }
+            from += 1;
+        }
+        self.buckets.retain(|(_, count)| *count > 0);
+    }
+
     pub fn merge(&mut self, other: &Sketch) {
         if self.buckets.is_empty() {
             self.buckets.clone_from(&other.buckets);
@@ -31,8 +51,14 @@ impl Sketch {
 
     /// Adds to a bucket that does not stand before `from`, and says where it stands.
     fn add_to(&mut self, from: usize, bucket: u16, count: u32) -> usize {
-        let later = self.buckets.get(from..).unwrap_or_default();
-        let at = from + later.partition_point(|(other, _)| *other < bucket);
+        // Sums of the same kind mostly have the same buckets, so the next one is right here.
+        let at = match self.buckets.get(from) {
+            Some((here, _)) if *here == bucket => from,
+            _ => {
+                let later = self.buckets.get(from..).unwrap_or_default();
+                from + later.partition_point(|(other, _)| *other < bucket)
+            }
+        };
         match self.buckets.get_mut(at) {
             Some((same, mine)) if *same == bucket => *mine = mine.saturating_add(count),
             _ => self.buckets.insert(at, (bucket, count)),
@@ -57,6 +83,20 @@ impl Sketch {
             }
         }
         None
+    }
+
+    /// How many values lie in buckets above the one of `micros`.
+    pub fn over(&self, micros: u32) -> u64 {
+        let bucket = bucket_of(micros);
+        let above = self.buckets.iter().rev().take_while(|(other, _)| *other > bucket);
+        above.map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// How many values lie in buckets below the one of `micros`.
+    pub fn under(&self, micros: u32) -> u64 {
+        let bucket = bucket_of(micros);
+        let below = self.buckets.iter().take_while(|(other, _)| *other < bucket);
+        below.map(|(_, count)| u64::from(*count)).sum()
     }
 
     /// Between how many and how many values are at or under `micros`: exact when the threshold stands at
@@ -174,6 +214,24 @@ mod tests {
             let exact = f64::from(values[rank - 1]);
             let told = f64::from(sketch.quantile(q).unwrap_or(0));
             prop_assert!((told - exact).abs() <= (exact * 0.032).max(1.0), "{told} for {exact}");
+        }
+
+        #[test]
+        fn what_is_over_and_under_a_value_leaves_out_its_bucket(values in prop::collection::vec(1_u32..1_000_000, 1..100), at in 1_u32..1_000_000) {
+            let mut sketch = Sketch::default();
+            for v in &values { sketch.add_many(*v, 2); }
+            let (low, high) = bounds_of(bucket_of(at));
+            prop_assert_eq!(sketch.over(at), 2 * values.iter().filter(|v| **v > high).count() as u64);
+            prop_assert_eq!(sketch.under(at), 2 * values.iter().filter(|v| **v < low).count() as u64);
+        }
+
+        #[test]
+        fn subtracting_takes_back(a in prop::collection::vec(any::<u32>(), 0..100), b in prop::collection::vec(any::<u32>(), 0..100)) {
+            let of = |values: &[u32]| { let mut s = Sketch::default(); for v in values { s.add(*v); } s };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            merged.subtract(&of(&b));
+            prop_assert_eq!(merged, of(&a));
         }
 
         #[test]

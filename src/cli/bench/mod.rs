@@ -3,6 +3,7 @@
 
 mod agent;
 mod decide;
+mod fleet;
 mod ingest;
 mod probe;
 
@@ -16,6 +17,8 @@ pub enum BenchCommand {
     Ingest(ingest::IngestArgs),
     /// Decisions per second, and what a monitor's stored state costs.
     Decide,
+    /// How often findings on simulated fleets are wrong, and how soon they are right.
+    Fleet(fleet::FleetArgs),
     /// HTTPS probes per second and their CPU time, beside a bare loop of the same libraries.
     Probe(probe::ProbeArgs),
     /// Memory of an agent that knows many idle monitors.
@@ -29,6 +32,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
     let measured = match command {
         BenchCommand::Ingest(args) => ingest::run(&term, &args).await,
         BenchCommand::Decide => decide::run(&term),
+        BenchCommand::Fleet(args) => fleet::run(&term, &args),
         BenchCommand::Probe(args) => probe::run(&term, &args),
         BenchCommand::Agent(args) => agent::run(&term, &args).await,
     };

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::marks::Marks;
+use super::outcome::Outcome;
 use crate::domain::fleet::cell::{Cell, Window};
 use crate::domain::fleet::finding::Finding;
 
 /// A day, in µs: how far back an instance's own history is looked at.
 const DAY_US: i64 = 86_400_000_000;
-const QUARTER_US: i64 = 900_000_000;
+pub(super) const QUARTER_US: i64 = 900_000_000;
 
 /// What is known of the instances beside the window's sums. Everything may be empty.
 #[derive(Debug, Clone, Copy)]
@@ -59,12 +61,20 @@ pub struct Archive {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineState {
+    /// Of this format: what another version wrote is set aside, and the engine starts afresh.
+    pub version: u32,
     /// Of the last window that was judged.
     pub last: Option<i64>,
     pub open: Vec<Finding>,
+    /// What was seen lately of whom, open or not.
+    pub marks: Marks,
+    /// Windows that are no part of a baseline, and in which ways.
+    pub dirty: Vec<(i64, Vec<Outcome>)>,
 }
 
 impl EngineState {
+    pub const VERSION: u32 = 1;
+
     /// The index of the oldest window that [`super::Engine::restore`] can use.
     pub fn history_from(&self) -> i64 {
         self.last.map_or(i64::MIN, |last| last - super::WINDOWS_NEEDED + 1)

@@ -1,0 +1,198 @@
+//! Before anybody is named: has it risen everywhere (settled rule 6)?
+
+use super::grid::{Counts, QUANTUM_US, share};
+use super::judge::{Judge, POINTS, RHO_UNKNOWN, TIMES, bounded};
+use super::numbers::Numbers;
+use super::outcome::Outcome;
+use super::peers::peers_of;
+use super::stats::{lower_tail, upper_tail};
+
+/// Chance below which an instance stands above what is usual for it, or below what the others have.
+const CERTAIN: f64 = 0.01;
+/// Of slow attempts: the share over the usual p90 that is too much, and the share that is usual.
+const SLOW_SHARE: f64 = 0.3;
+const SLOW_USUAL: f64 = 0.1;
+/// A code that all answer more often is told only when it is this much: clients choose what they ask.
+const CODE_POINTS: f64 = 0.1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Not everywhere: instances are compared as usual.
+    Calm,
+    /// Half or more have risen and fewer than two have not: nobody is blamed.
+    Shared,
+    /// Half or more have risen and some have clearly not.
+    Group,
+    /// The only instance has risen.
+    Alone,
+}
+
+/// One outcome in one window, each instance against its own past.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub mode: Mode,
+    pub elevated: Vec<usize>,
+    pub clean: Vec<usize>,
+    /// Spread in the baseline, held within bounds.
+    pub rho: f64,
+    /// (attempts, bad) by row, slow ones by the usual p90.
+    counts: Vec<(u64, u64)>,
+    usual: f64,
+    windows: u64,
+}
+
+impl Gate {
+    pub(super) fn of(
+        judge: &Judge<'_>,
+        outcome: Outcome,
+        counts: &Counts,
+        enough: &[usize],
+    ) -> Self {
+        let mut gate = Self {
+            mode: Mode::Calm,
+            elevated: Vec::new(),
+            clean: Vec::new(),
+            rho: RHO_UNKNOWN,
+            counts: Vec::new(),
+            usual: SLOW_USUAL,
+            windows: 0,
+        };
+        let needed = if enough.len() == 1 { 1 } else { enough.len().div_ceil(2).max(2) };
+        gate.counts = match outcome {
+            Outcome::Latency => slow_by_own(judge),
+            _ => counts.flat.clone(),
+        };
+        let least = if outcome == Outcome::Latency { SLOW_SHARE } else { POINTS };
+        let high = |i: &usize| share(gate.counts[*i]) >= least;
+        if enough.is_empty() || enough.iter().filter(|i| high(i)).count() < needed {
+            return gate;
+        }
+        gate.weigh(judge, outcome, counts, enough);
+        if gate.elevated.len() < needed {
+            return gate;
+        }
+        gate.mode = match (enough.len(), gate.clean.len()) {
+            (1, _) => Mode::Alone,
+            (_, 0 | 1) => Mode::Shared,
+            _ => Mode::Group,
+        };
+        gate
+    }
+
+    /// Sorts the rows into elevated, clean and undecided.
+    fn weigh(&mut self, judge: &Judge<'_>, outcome: Outcome, counts: &Counts, enough: &[usize]) {
+        let base = judge.base(outcome);
+        self.rho = bounded(base.rho, outcome);
+        self.windows = base.windows();
+        if outcome == Outcome::Latency {
+            self.windows = judge.history.latency_windows() as u64;
+        } else {
+            self.usual = share(base.pool());
+        }
+        for i in enough.iter().copied() {
+            let (n, e) = self.counts[i];
+            if n == 0 {
+                continue;
+            }
+            let (mean, known, least) = if outcome == Outcome::Latency {
+                (SLOW_USUAL, f64::INFINITY, SLOW_SHARE)
+            } else {
+                let Some((usual_n, usual_e)) = base.of(judge.grid.rows[i].id) else { continue };
+                let mean = (usual_e as f64 + 0.5) / (usual_n as f64 + 1.0);
+                (mean, usual_n as f64, (TIMES * mean).max(mean + POINTS))
+            };
+            if share((n, e)) < least {
+                continue;
+            }
+            let peers = peers_of(i, &counts.flat, &judge.usable);
+            let rho = judge.rho(outcome, None, counts, &peers) + 1.0 / (known + 2.0);
+            if upper_tail(e, n, mean, rho) < CERTAIN {
+                self.elevated.push(i);
+            }
+        }
+        let risen = self.elevated.iter().map(|i| self.counts[*i]);
+        let risen = share(risen.fold((0, 0), |sum, (n, e)| (sum.0 + n, sum.1 + e)));
+        let rho = self.rho.max(RHO_UNKNOWN);
+        let clean = enough.iter().copied().filter(|i| {
+            let (n, e) = self.counts[*i];
+            !self.elevated.contains(i) && n > 0 && lower_tail(e, n, risen, rho) < CERTAIN
+        });
+        self.clean = clean.collect();
+    }
+
+    pub(super) fn is_worth_telling(&self, outcome: Outcome) -> bool {
+        let risen = self.elevated.iter().map(|i| self.counts[*i]);
+        let risen = share(risen.fold((0, 0), |sum, (n, e)| (sum.0 + n, sum.1 + e)));
+        !matches!(outcome, Outcome::Code(_)) || risen - self.usual >= CODE_POINTS
+    }
+
+    /// What is told of all together.
+    pub(super) fn numbers(
+        &self,
+        judge: &Judge<'_>,
+        outcome: Outcome,
+        counts: &Counts,
+        enough: &[usize],
+    ) -> Numbers {
+        let sum = enough.iter().map(|i| self.counts[*i]);
+        let (attempts, bad) = sum.fold((0, 0), |sum, (n, e)| (sum.0 + n, sum.1 + e));
+        let mut numbers = Numbers {
+            attempts,
+            bad,
+            expected: self.usual,
+            rho: self.rho,
+            p: upper_tail(bad, attempts, self.usual.max(1e-6), self.rho),
+            instances: enough.len(),
+            elevated: self.elevated.len(),
+            usual_windows: self.windows.min(super::history::BASE_WINDOWS as u64),
+            span: judge.span,
+            ..Numbers::default()
+        };
+        for i in enough {
+            let (n, e) = self.counts[*i];
+            numbers.each.push((judge.grid.rows[*i].name.to_owned(), n, e));
+        }
+        numbers.describe(judge, counts, enough, &[]);
+        if outcome == Outcome::Latency {
+            let (own, usual) = usual_and_now(judge, enough);
+            numbers.p90_us = own;
+            numbers.peers_p90_us = usual;
+        }
+        numbers
+    }
+}
+
+/// Attempts that are slower than what the instance's own p90 was on the same route class.
+fn slow_by_own(judge: &Judge<'_>) -> Vec<(u64, u64)> {
+    let rows = judge.grid.rows.iter().map(|row| {
+        let mut sum = (0, 0);
+        for (cell, (_, route)) in row.cells.iter().zip(&judge.grid.routes) {
+            let Some(cell) = cell else { continue };
+            let Some(usual) = judge.history.usual_p90(row.id, *route) else { continue };
+            sum.0 += cell.latency.count();
+            sum.1 += cell.latency.over(usual.saturating_add(QUANTUM_US));
+        }
+        sum
+    });
+    rows.collect()
+}
+
+/// p90 in µs of some rows now and usually, weighted by attempts.
+fn usual_and_now(judge: &Judge<'_>, rows: &[usize]) -> (Option<f64>, Option<f64>) {
+    let (mut now, mut before, mut weight) = (0.0, 0.0, 0.0);
+    for row in rows.iter().map(|i| &judge.grid.rows[*i]) {
+        for (cell, (_, route)) in row.cells.iter().zip(&judge.grid.routes) {
+            let Some(cell) = cell else { continue };
+            let (Some(p90), Some(usual)) =
+                (cell.latency.quantile(0.9), judge.history.usual_p90(row.id, *route))
+            else {
+                continue;
+            };
+            let n = cell.latency.count() as f64;
+            now += n * f64::from(p90);
+            before += n * f64::from(usual);
+            weight += n;
+        }
+    }
+    if weight > 0.0 { (Some(now / weight), Some(before / weight)) } else { (None, None) }
+}
