@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
-    cli::{admin, bench, decide, openapi, probe, serve, term::TermOptions, up},
+    cli::{admin, bench, decide, logs, openapi, probe, serve, term::TermOptions, up},
     config::{
         AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, ShipConfig, UpConfig,
         without_empty_variables,
@@ -35,6 +35,7 @@ enum Command {
     Admin(AdminCommand),
     Decide(decide::DecideArgs),
     Probe(probe::ProbeArgs),
+    Logs(logs::LogsArgs),
     /// Measures this program on this machine, each figure beside a limit or a peer.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -67,6 +68,7 @@ async fn main() -> ExitCode {
         Command::Admin(command) => admin::run(command, term).await,
         Command::Decide(args) => decide::run(&args, term),
         Command::Probe(args) => probe::run(args, term).await,
+        Command::Logs(args) => logs::run(args, term).await,
         Command::Bench(command) => bench::run(command, term).await,
         Command::Openapi => openapi::run(),
     }

@@ -19,6 +19,7 @@ pub mod document;
 pub mod envoy;
 pub mod haproxy;
 pub mod kubernetes;
+pub mod mask;
 pub mod nginx_combined;
 pub mod nginx_fields;
 pub mod scan;

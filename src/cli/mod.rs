@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod bench;
 pub mod decide;
+pub mod logs;
 pub mod openapi;
 pub mod probe;
 pub mod serve;

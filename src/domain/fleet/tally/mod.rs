@@ -24,7 +24,10 @@ use super::{
     settings::Settings,
 };
 
-pub use self::{routes::MOST_ROUTES, run::Run};
+pub use self::{
+    routes::{MOST_ROUTES, is_probe},
+    run::Run,
+};
 
 /// Redispatches closer to one another than this are told as one: what counts is when they begin.
 const REDISPATCH_US: i64 = 100_000;
@@ -126,7 +129,7 @@ impl Tally {
         let pool = record.pool.unwrap_or(source.pool.as_bytes());
         let pool = self.pools.id(pool);
         let index = record.end_us.div_euclid(self.window_us);
-        let probe = routes::is_probe(record, &self.probe_paths);
+        let probe = is_probe(record, &self.probe_paths);
         match &source.role {
             Role::Balancer => {
                 if let Some(version) = record.version

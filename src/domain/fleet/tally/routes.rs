@@ -119,7 +119,7 @@ fn path_on(target: &[u8]) -> &[u8] {
 }
 
 /// Whether a request is a health check.
-pub(super) fn is_probe(record: &Record<'_>, paths: &[Vec<u8>]) -> bool {
+pub fn is_probe(record: &Record<'_>, paths: &[Vec<u8>]) -> bool {
     let Some(agent) = record.user_agent else { return false };
     if !PROBERS.iter().any(|prober| agent.raw.starts_with(prober)) {
         return false;

@@ -1,0 +1,215 @@
+//! How many were ready over time, and who was taken out.
+
+use super::super::report::PoolReport;
+use super::words::{Times, span};
+use crate::cli::term::{Ink, Term, columns, counted, pad_left, thousands, wrap_after};
+use crate::domain::fleet::event::Source;
+use crate::domain::fleet::timeline::{ReadyPoint, Removal};
+
+/// So many removals are told, the most harmful ones.
+const MOST_REMOVALS: usize = 8;
+/// Lengths of a column, in seconds.
+const STEPS: [i64; 22] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+    172_800, 604_800, 2_592_000, 31_536_000,
+];
+const MICROS: i64 = 1_000_000;
+
+/// Where the line of columns begins and how long each is, in µs.
+struct Axis {
+    from: i64,
+    step: i64,
+    count: usize,
+}
+
+pub(super) fn draw(
+    term: &Term,
+    pool: &PoolReport,
+    whole: Option<(i64, i64)>,
+    times: &Times,
+) -> String {
+    let (Some(whole), Some(last)) = (whole, pool.ready.last()) else { return String::new() };
+    let axis = Axis::new(whole, term.width - 20);
+    let most = pool.ready.iter().map(|point| point.ready).max().unwrap_or(0);
+    let expected = pool.expected.map_or(most, |expected| expected.count).max(1);
+    let top = expected.max(most);
+    let lows = lows(&axis, pool, whole);
+    let label = pad_left(&thousands(u64::from(top)), 4);
+    let heights: String = lows.iter().map(|low| height(*low, top)).collect();
+    let mut out = format!("\n{}\n", term.paint(Ink::Dim, &title(term, pool, last.source, &axis)));
+    out.push_str(&format!("{label}  {heights}\n"));
+    out.push_str(&format!("      {}\n", term.paint(Ink::Dim, &scale(&axis, whole.1, times))));
+    out.push_str(&lowest(term, pool, expected, times));
+    out.push_str(&removals(term, pool, times));
+    out
+}
+
+/// `ready, of 8 expected, fewer than 6 is critical, 1 column = 15 s`.
+fn title(term: &Term, pool: &PoolReport, source: Source, axis: &Axis) -> String {
+    // Traffic alone does not say who is ready.
+    let what = if source == Source::Traffic { "in rotation" } else { "ready" };
+    let of = match pool.expected {
+        Some(expected) if !expected.learned => format!(", of {} expected", expected.count),
+        Some(expected) => format!(", of {} as learned", expected.count),
+        None => String::new(),
+    };
+    let by = format!(", by {}", source.as_str().replace('_', " "));
+    let floor = pool.floor.map(|floor| format!(", fewer than {floor} is critical"));
+    let step = format!(", 1 column = {}", span(axis.step));
+    let full = format!("{what}{of}{by}{}{step}", floor.unwrap_or_default());
+    if columns(&full) <= term.width { full } else { format!("{what}{of}{step}") }
+}
+
+impl Axis {
+    fn new((from, to): (i64, i64), most: usize) -> Self {
+        let fits = |step: &i64| columns_of(from, to, step * MICROS) <= most;
+        let step = STEPS.into_iter().find(fits).unwrap_or(STEPS[STEPS.len() - 1]) * MICROS;
+        let start = from.div_euclid(step) * step;
+        Self { from: start, step, count: columns_of(from, to, step).min(most) }
+    }
+
+    fn column(&self, at: i64) -> usize {
+        usize::try_from((at - self.from).div_euclid(self.step)).unwrap_or(0).min(self.count - 1)
+    }
+}
+
+fn columns_of(from: i64, to: i64, step: i64) -> usize {
+    usize::try_from(to.div_euclid(step) - from.div_euclid(step) + 1).unwrap_or(usize::MAX)
+}
+
+/// The lowest count of each column; none where nothing was heard or nobody had said yet.
+fn lows(axis: &Axis, pool: &PoolReport, whole: (i64, i64)) -> Vec<Option<u32>> {
+    let mut lows: Vec<Option<u32>> = vec![None; axis.count];
+    let mut note = |at: usize, ready: u32| {
+        if let Some(low) = lows.get_mut(at) {
+            *low = Some(low.map_or(ready, |low| low.min(ready)));
+        }
+    };
+    let ends = pool.ready.iter().skip(1).map(|point| point.at_us).chain([whole.1 + 1]);
+    for (point, end) in pool.ready.iter().zip(ends) {
+        // What ends where a column begins does not reach into it.
+        for at in axis.column(point.at_us)..=axis.column((end - 1).max(point.at_us)) {
+            note(at, point.ready);
+        }
+    }
+    for (at, low) in lows.iter_mut().enumerate() {
+        let from = axis.from + at as i64 * axis.step;
+        let heard = pool.covered.iter().any(|(a, b)| *a < from + axis.step && *b > from);
+        if !heard {
+            *low = None;
+        }
+    }
+    lows
+}
+
+fn height(low: Option<u32>, top: u32) -> char {
+    const HEIGHTS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    match low {
+        None => '░',
+        Some(low) => HEIGHTS[(low * 8 / top.max(1)).min(8) as usize],
+    }
+}
+
+/// Times under the line, the last one at its end.
+fn scale(axis: &Axis, to: i64, times: &Times) -> String {
+    // Midnights say more than a row of 00:00.
+    let days = axis.step >= 3_600 * MICROS;
+    let shown = |at: i64| if days { times.day(at) } else { times.minute(at) };
+    let end = shown(to);
+    let last_at = axis.count.saturating_sub(columns(&end));
+    let mut text = String::new();
+    for at in (0..axis.count).step_by(16) {
+        let label = shown(axis.from + at as i64 * axis.step);
+        if at + columns(&label) + 2 > last_at {
+            break;
+        }
+        let gap = at - columns(&text);
+        text.push_str(&" ".repeat(gap));
+        text.push_str(&label);
+    }
+    let gap = last_at.saturating_sub(columns(&text));
+    text + &" ".repeat(gap) + &end
+}
+
+/// `lowest 9 of 12, at 14:21:07`, if it was not always the same.
+fn lowest(term: &Term, pool: &PoolReport, expected: u32, times: &Times) -> String {
+    let mut parts = Vec::new();
+    let lowest: Option<&ReadyPoint> = pool.ready.iter().min_by_key(|point| point.ready);
+    if let Some(low) = lowest.filter(|low| low.ready < expected) {
+        let often = pool.ready.iter().filter(|point| point.ready == low.ready).count();
+        let floor = match pool.floor {
+            Some(floor) if low.ready < floor => ", below the floor",
+            Some(floor) if low.ready == floor => ", at the floor",
+            _ => "",
+        };
+        let times_over = if often > 1 { format!(", {often} times") } else { String::new() };
+        parts.push(format!(
+            "lowest {} of {expected}{floor}{times_over}, first at {}",
+            low.ready,
+            times.second(low.at_us)
+        ));
+    }
+    for pair in pool.covered.windows(2) {
+        parts.push(format!(
+            "no data {} – {}: not counted as ready",
+            times.minute(pair[0].1),
+            times.minute(pair[1].0)
+        ));
+        if parts.len() > 3 {
+            break;
+        }
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    wrap_after("      ", &parts.join(" · "), term.width) + "\n"
+}
+
+fn removals(term: &Term, pool: &PoolReport, times: &Times) -> String {
+    let mut shown: Vec<&Removal> = pool.removals.iter().collect();
+    shown.sort_by_key(|removal| (removal.cause.on_purpose(), std::cmp::Reverse(removal.harmed)));
+    let hidden = shown.len().saturating_sub(MOST_REMOVALS);
+    shown.truncate(MOST_REMOVALS);
+    shown.sort_by_key(|removal| removal.removed_us);
+    let mut out = String::new();
+    for removal in shown {
+        let first = format!("      {} ", times.second(removal.removed_us));
+        out.push_str(&wrap_after(&first, &removed(removal, times), term.width));
+        out.push('\n');
+    }
+    if hidden > 0 {
+        let more = counted(hidden, "more removal is", "more removals are");
+        out.push_str(&format!("      {more} in --json\n"));
+    }
+    out
+}
+
+/// `10.9.0.15 out, 11 s after it first failed (at least 10 s), 38 attempts harmed, 2 seen by users; back
+/// 14:30:26`.
+fn removed(removal: &Removal, times: &Times) -> String {
+    let mut text = format!("{} out", removal.instance);
+    if removal.cause.on_purpose() {
+        text.push_str(&format!(", on purpose ({})", removal.cause.as_str()));
+    }
+    if let Some(took) = removal.time_us() {
+        text.push_str(&format!(", {} after it first failed", span(took)));
+        if let Some(minimum) = removal.minimum_us {
+            text.push_str(&format!(" (at least {})", span(minimum)));
+        }
+    }
+    if removal.harmed > 0 {
+        text.push_str(&format!(
+            ", {} harmed, {} seen by users",
+            counted(usize::try_from(removal.harmed).unwrap_or(usize::MAX), "attempt", "attempts"),
+            thousands(removal.client_visible)
+        ));
+    }
+    if let Some(reason) = &removal.reason {
+        text.push_str(&format!(": {reason}"));
+    }
+    match removal.returned_us {
+        Some(back) => text.push_str(&format!("; back {}", times.second(back))),
+        None => text.push_str("; not back"),
+    }
+    text
+}

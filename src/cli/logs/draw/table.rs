@@ -1,0 +1,228 @@
+//! Instances beside their peers: a row each, the blamed first.
+
+use super::super::report::{PoolReport, Standing};
+use super::words::{latency, percent};
+use crate::cli::term::{Ink, Term, columns, cut_middle, pad, pad_left, thousands};
+use crate::domain::fleet::engine::interval99;
+use crate::domain::fleet::finding::{Finding, Kind, Severity};
+
+/// Rows that are shown; of more, those beyond are told in one line.
+const MOST_ROWS: usize = 40;
+/// The bar takes what is left, between these.
+const BAR: (usize, usize) = (18, 30);
+const LONGEST_NAME: usize = 32;
+/// Ends of the axis, as shares.
+const ENDS: [f64; 10] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0];
+
+/// A column beside the fixed ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extra {
+    P90,
+    Share,
+    Restarts,
+    Flaps,
+    Version,
+}
+
+const EXTRAS: [Extra; 5] =
+    [Extra::P90, Extra::Share, Extra::Restarts, Extra::Flaps, Extra::Version];
+
+/// How wide everything is.
+struct Layout {
+    name: usize,
+    failed: usize,
+    bar: usize,
+    attempts: usize,
+    /// With their widths, in order.
+    extras: Vec<(Extra, usize)>,
+    /// The share at the right end of the bar.
+    end: f64,
+}
+
+pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
+    let mut rows: Vec<&Standing> = pool.instances.iter().collect();
+    rows.sort_by_key(|row| (blame(pool, row).is_none(), std::cmp::Reverse(row.cell.attempts > 0)));
+    let hidden = rows.split_off(rows.len().min(MOST_ROWS));
+    let hours = hours(pool);
+    let layout = Layout::new(term, &rows, hours);
+    let mut out = head(term, &layout);
+    for row in &rows {
+        out.push_str(&line(term, &layout, row, blame(pool, row), hours));
+    }
+    if !hidden.is_empty() {
+        let worst = hidden.iter().filter_map(|row| row.failed).map(|failed| failed.0);
+        let worst = worst.fold(0.0, f64::max);
+        out.push_str(&format!(
+            "   and {} more, none of which failed more than {}\n",
+            thousands(hidden.len() as u64),
+            percent(worst)
+        ));
+    }
+    out
+}
+
+/// The mark of an instance that a finding names; the worst one's.
+fn blame(pool: &PoolReport, row: &Standing) -> Option<char> {
+    let unlike = |finding: &&Finding| {
+        use Kind::{BlackHole, Blank, CodeMix, Contradiction, Errors, Latency};
+        matches!(finding.kind, Errors | Latency | BlackHole | Blank | CodeMix | Contradiction)
+            && finding.severity > Severity::Info
+            && finding.instances.contains(&row.name)
+    };
+    let named: Vec<&Finding> = pool.findings.iter().filter(unlike).collect();
+    let slow = named.iter().all(|finding| finding.kind == Kind::Latency);
+    (!named.is_empty()).then_some(if slow { '▲' } else { '■' })
+}
+
+/// How long the pool was looked at.
+fn hours(pool: &PoolReport) -> f64 {
+    let covered: i64 = pool.covered.iter().map(|(from, to)| to - from).sum();
+    covered as f64 / 3.6e9
+}
+
+impl Layout {
+    fn new(term: &Term, rows: &[&Standing], hours: f64) -> Self {
+        let widest = |heading: &str, of: &dyn Fn(&Standing) -> String| {
+            rows.iter().map(|row| columns(&of(row))).chain([columns(heading)]).max().unwrap_or(0)
+        };
+        let name = widest("instance", &|row| row.name.clone()).min(LONGEST_NAME);
+        let attempts = widest("attempts", &|row| thousands(row.cell.attempts));
+        let failed = widest("failed", &failed);
+        let mut extras: Vec<(Extra, usize)> = EXTRAS
+            .into_iter()
+            .map(|extra| (extra, widest(extra.heading(), &|row| extra.text(row, hours))))
+            .collect();
+        if rows.iter().all(|row| row.version.is_none()) {
+            extras.retain(|(extra, _)| *extra != Extra::Version);
+        }
+        let width = |extras: &[(Extra, usize)]| {
+            let beside: usize = extras.iter().map(|(_, width)| width + 2).sum();
+            3 + name + 2 + failed + 2 + 2 + attempts + beside
+        };
+        while !extras.is_empty() && width(&extras) + BAR.0 > term.width {
+            extras.pop();
+        }
+        let taken = width(&extras);
+        let bar = term.width.saturating_sub(taken).clamp(BAR.0, BAR.1);
+        // A very long name gives way last of all.
+        let name = name.saturating_sub((taken + bar).saturating_sub(term.width)).max(8);
+        let high = rows.iter().filter_map(|row| row.failed).map(|failed| failed.2);
+        let high = high.fold(0.0, f64::max);
+        let end = ENDS.into_iter().find(|end| high <= *end).unwrap_or(1.0);
+        Self { name, failed, bar, attempts, extras, end }
+    }
+}
+
+fn head(term: &Term, layout: &Layout) -> String {
+    let axis = format!("of peers, 0 – {}\u{a0}%", layout.end * 100.0);
+    let mut text = format!(
+        "{}  {}  {}  {}",
+        pad("instance", layout.name),
+        pad_left("failed", layout.failed),
+        pad(&axis, layout.bar),
+        pad_left("attempts", layout.attempts)
+    );
+    for (extra, width) in &layout.extras {
+        text.push_str("  ");
+        text.push_str(&extra.align(extra.heading(), *width));
+    }
+    let text = text.trim_end();
+    let width: usize = layout.extras.iter().map(|(_, width)| width + 2).sum();
+    let width =
+        layout.name + 2 + layout.failed + 2 + layout.bar + 2 + layout.attempts + width;
+    format!("   {}\n   {}\n", term.paint(Ink::Dim, text), term.rule(width))
+}
+
+fn line(
+    term: &Term,
+    layout: &Layout,
+    row: &Standing,
+    blamed: Option<char>,
+    hours: f64,
+) -> String {
+    let mut text = format!(
+        "{}  {}  {}  {}  {}",
+        blamed.unwrap_or(' '),
+        pad(&cut_middle(&row.name, layout.name), layout.name),
+        pad_left(&failed(row), layout.failed),
+        pad(&bar(term, layout, row), layout.bar),
+        pad_left(&thousands(row.cell.attempts), layout.attempts)
+    );
+    for (extra, width) in &layout.extras {
+        text.push_str("  ");
+        text.push_str(&extra.align(&extra.text(row, hours), *width));
+    }
+    let text = text.trim_end();
+    match blamed {
+        Some(_) => term.paint(Ink::Down, text) + "\n",
+        None => text.to_owned() + "\n",
+    }
+}
+
+fn failed(row: &Standing) -> String {
+    row.failed.map_or("–".to_owned(), |(share, ..)| percent(share))
+}
+
+/// Where the peers put an instance with so many attempts, and above it where it is with its interval.
+fn bar(term: &Term, layout: &Layout, row: &Standing) -> String {
+    let Some((share, low, high)) = row.failed else { return String::new() };
+    let column = |share: f64| {
+        let at = (share / layout.end * layout.bar as f64).floor() as usize;
+        at.min(layout.bar - 1)
+    };
+    let mut cells = vec![' '; layout.bar];
+    if let Some(peers) = row.peers {
+        let n = row.cell.attempts;
+        let (low, high) = interval99((peers * n as f64).round() as u64, n);
+        for cell in &mut cells[column(low)..=column(high)] {
+            *cell = '▒';
+        }
+    }
+    let (low, at, high) = (column(low), column(share), column(high));
+    for cell in &mut cells[low..=high] {
+        *cell = '─';
+    }
+    if low < at {
+        cells[low] = '├';
+    }
+    if high > at {
+        cells[high] = '┤';
+    }
+    cells[at] = if term.ascii { 'o' } else { '●' };
+    cells.into_iter().collect::<String>().trim_end().to_owned()
+}
+
+impl Extra {
+    fn heading(self) -> &'static str {
+        match self {
+            Self::P90 => "p90",
+            Self::Share => "share",
+            Self::Restarts => "restarts",
+            Self::Flaps => "flaps/h",
+            Self::Version => "version",
+        }
+    }
+
+    fn text(self, row: &Standing, hours: f64) -> String {
+        match self {
+            Self::P90 => row.cell.latency.quantile(0.9).map_or("–".to_owned(), latency),
+            Self::Share => percent(row.share),
+            Self::Restarts => match (row.restarts.certain, row.restarts.probable) {
+                (0, 0) => "0".to_owned(),
+                (certain, 0) => format!("{certain} certain"),
+                (0, probable) => format!("{probable} probable"),
+                (certain, probable) => format!("{certain} + {probable} probable"),
+            },
+            Self::Flaps if hours > 0.0 => {
+                // Under an hour there is no rate, there is what was seen.
+                format!("{:.0}", row.transitions as f64 / hours.max(1.0))
+            }
+            Self::Flaps => "–".to_owned(),
+            Self::Version => cut_middle(row.version.as_deref().unwrap_or("–"), 16),
+        }
+    }
+
+    fn align(self, text: &str, width: usize) -> String {
+        if self == Self::Version { pad(text, width) } else { pad_left(text, width) }
+    }
+}

@@ -1,0 +1,307 @@
+//! Windows in the order of time → findings, ready counts and removals, and the sums of everything. Keeps
+//! what is not judged yet and what is shown at the end; no window that is done with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::total::Totals;
+use crate::domain::fleet::{
+    cell::Window,
+    engine::{self, Archive, Context, Engine, Step as Became},
+    event::{Event, State},
+    finding::{Change, Finding},
+    settings::Settings,
+    tally::{Run, Taken, Tally},
+    timeline::{FailedRun, Heard, Marks, ReadyPoint, Removal, Step, Timeline},
+};
+
+/// So many windows without a line are judged one by one; a longer gap is passed over.
+const LONGEST_GAP: i64 = 2 * engine::WINDOWS_NEEDED;
+
+pub(super) struct Judge {
+    settings: Settings,
+    window_us: i64,
+    pub(super) pools: BTreeMap<String, Pool>,
+    /// Not judged yet, with their pools.
+    events: Vec<(String, Event)>,
+    /// The first window that is not judged.
+    next: Option<i64>,
+    /// Requests that came when their window had been judged: they are in the sums only.
+    pub(super) late: u64,
+}
+
+/// One pool as it is judged.
+pub(super) struct Pool {
+    engine: Engine,
+    archive: Archive,
+    pub(super) timeline: Timeline,
+    pub(super) totals: Totals,
+    pub(super) ready: Vec<ReadyPoint>,
+    /// By the moment of removal and the instance.
+    pub(super) removals: BTreeMap<(i64, String), Removal>,
+    findings: Vec<Option<Finding>>,
+    open: BTreeMap<String, usize>,
+}
+
+impl Judge {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            window_us: i64::from(settings.window_s.max(1)) * 1_000_000,
+            pools: BTreeMap::new(),
+            events: Vec::new(),
+            next: None,
+            late: 0,
+        }
+    }
+
+    /// Takes events, in any order, of the pools that they name or else of `pool`.
+    pub(super) fn hear(&mut self, events: impl IntoIterator<Item = Event>, pool: &str) {
+        let named = events.into_iter().map(|event| {
+            (event.pool.clone().unwrap_or_else(|| pool.to_owned()), event)
+        });
+        self.events.extend(named);
+    }
+
+    /// Judges every window that ends before `until_us`; without it, all there are.
+    pub(super) fn advance(&mut self, tally: &mut Tally, until_us: Option<i64>, sources: &[Heard]) {
+        let limit = until_us.map_or(i64::MAX, |until| until.div_euclid(self.window_us));
+        self.events.extend(tally.take_events());
+        // Most calls come in the middle of a window.
+        if self.next.is_some_and(|next| next >= limit) {
+            return;
+        }
+        let runs = tally.take_runs();
+        let mut windows: BTreeMap<i64, Vec<Taken>> = BTreeMap::new();
+        for taken in tally.take_before(limit) {
+            windows.entry(taken.window.index).or_default().push(taken);
+        }
+        let mut events = self.due(limit);
+        let first = windows.keys().next().copied();
+        let first = first.into_iter().chain(events.keys().next().copied()).min();
+        let Some(mut index) = self.next.or(first) else { return };
+        for (_, late) in extract_before(&mut windows, index) {
+            self.sum_up_late(late);
+        }
+        // An event that came too late is heard with the next window.
+        let late: Vec<(String, Event)> =
+            extract_before(&mut events, index).into_iter().flat_map(|(_, late)| late).collect();
+        events.entry(index).or_default().splice(0..0, late);
+        events.retain(|_, events| !events.is_empty());
+        self.attribute(&runs);
+        while let Some(some) = next_of(&windows, &events).or(until_us.map(|_| limit)) {
+            // Gaps are judged too, since silence says something, unless they are very long.
+            let gap_end = some.min(limit);
+            index = index.max(gap_end - LONGEST_GAP);
+            while index < gap_end {
+                self.window(index, Vec::new(), Vec::new(), sources);
+                index += 1;
+            }
+            if some >= limit {
+                break;
+            }
+            let taken = windows.remove(&some).unwrap_or_default();
+            self.window(some, taken, events.remove(&some).unwrap_or_default(), sources);
+            index = some + 1;
+        }
+        self.next = Some(index);
+    }
+
+    /// Events before the window `limit`, by window and time.
+    fn due(&mut self, limit: i64) -> BTreeMap<i64, Vec<(String, Event)>> {
+        let window_us = self.window_us;
+        let of = |event: &Event| event.at_us.div_euclid(window_us);
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.events).into_iter().partition(|(_, e)| of(e) < limit);
+        self.events = later;
+        due.sort_by_key(|(_, event)| event.at_us);
+        let mut windows: BTreeMap<i64, Vec<(String, Event)>> = BTreeMap::new();
+        for (pool, event) in due {
+            windows.entry(of(&event)).or_default().push((pool, event));
+        }
+        windows
+    }
+
+    /// Adds what came too late to be judged.
+    fn sum_up_late(&mut self, late: Vec<Taken>) {
+        for taken in late {
+            self.late += taken.window.pool.requests;
+            self.pool(&taken.pool).totals.add(&taken.window);
+        }
+    }
+
+    /// Runs of failures belong where their instance gets its traffic.
+    fn attribute(&mut self, runs: &[Run]) {
+        for pool in self.pools.values_mut() {
+            let own = runs.iter().filter(|run| pool.totals.knows(&run.instance));
+            pool.totals.runs.extend(own.cloned());
+        }
+    }
+
+    /// Judges one window in every pool.
+    fn window(
+        &mut self,
+        index: i64,
+        taken: Vec<Taken>,
+        events: Vec<(String, Event)>,
+        sources: &[Heard],
+    ) {
+        for name in taken.iter().map(|t| &t.pool).chain(events.iter().map(|(pool, _)| pool)) {
+            if !self.pools.contains_key(name) {
+                let pool = Pool::new(name, &self.settings);
+                self.pools.insert(name.clone(), pool);
+            }
+        }
+        let until_us = (index + 1) * self.window_us;
+        let mut taken: BTreeMap<String, Taken> =
+            taken.into_iter().map(|taken| (taken.pool.clone(), taken)).collect();
+        let mut by_pool: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+        for (pool, event) in events {
+            by_pool.entry(pool).or_default().push(event);
+        }
+        for (name, pool) in &mut self.pools {
+            let (window, redispatched) = match taken.remove(name) {
+                Some(taken) => (taken.window, taken.redispatched),
+                None => (Window::new(index), Vec::new()),
+            };
+            let events = by_pool.remove(name).unwrap_or_default();
+            pool.window(window, redispatched, &events, until_us, sources, &self.settings);
+        }
+    }
+
+    fn pool(&mut self, name: &str) -> &mut Pool {
+        let settings = &self.settings;
+        self.pools.entry(name.to_owned()).or_insert_with(|| Pool::new(name, settings))
+    }
+}
+
+impl Pool {
+    fn new(name: &str, settings: &Settings) -> Self {
+        Self {
+            engine: Engine::new(name, settings),
+            archive: Archive::default(),
+            timeline: Timeline::new(name, settings),
+            totals: Totals::default(),
+            ready: Vec::new(),
+            removals: BTreeMap::new(),
+            findings: Vec::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// What was found, in the order in which it was.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().flatten()
+    }
+
+    fn window(
+        &mut self,
+        window: Window,
+        redispatched: Vec<i64>,
+        events: &[Event],
+        until_us: i64,
+        sources: &[Heard],
+        settings: &Settings,
+    ) {
+        let window = self.by_own_names(window);
+        self.totals.add(&window);
+        if window.pool.requests > 0 || !window.cells.is_empty() || !events.is_empty() {
+            self.totals.hear(window.index);
+        }
+        let runs = self.totals.runs.drain(..).map(failed_run).collect();
+        let marks = Marks { redispatched, runs };
+        let told = self.timeline.step(Step {
+            until_us,
+            events,
+            window: &window,
+            marks: &marks,
+            sources,
+        });
+        self.ready.extend(told.ready);
+        for removal in told.removals {
+            self.removals.insert((removal.removed_us, removal.instance.clone()), removal);
+        }
+        for change in told.findings {
+            let (finding, closed) = match change {
+                Change::Opened(finding) | Change::Updated(finding) => (finding, false),
+                Change::Closed(finding) => (finding, true),
+            };
+            let key = format!("{} {}", finding.kind.as_str(), finding.instances.join(" "));
+            self.found(key, finding, closed, false);
+        }
+        self.archive.add(&window, settings.window_s);
+        let (warming, draining) = self.set_aside(until_us, settings);
+        let context = Context {
+            warming: &warming,
+            draining: &draining,
+            history: self.archive.quarters(),
+            ..Context::default()
+        };
+        for change in self.engine.judge(window, &context) {
+            let (closed, dropped) = match change.step {
+                Became::Closed(end) => (true, end == engine::End::Absorbed),
+                Became::Opened | Became::Changed | Became::Refreshed => (false, false),
+            };
+            self.found(change.key, change.finding, closed, dropped);
+        }
+    }
+
+    /// Who is new or leaves, and so is not compared.
+    fn set_aside(&self, now_us: i64, settings: &Settings) -> (BTreeSet<String>, BTreeSet<String>) {
+        let (mut warming, mut draining) = (BTreeSet::new(), BTreeSet::new());
+        for (name, instance) in self.timeline.instances() {
+            if instance.is_warming(now_us, settings) {
+                warming.insert(name.clone());
+            }
+            if matches!(instance.state, State::Draining | State::Maintenance) {
+                draining.insert(name.clone());
+            }
+        }
+        (warming, draining)
+    }
+
+    /// Cells under the names that the timeline gives their instances.
+    fn by_own_names(&self, mut window: Window) -> Window {
+        let other = |name: &String| self.timeline.resolve(name) != name;
+        let aliases: Vec<String> = window.cells.keys().filter(|name| other(name)).cloned().collect();
+        for alias in aliases {
+            let Some(routes) = window.cells.remove(&alias) else { continue };
+            let own = self.timeline.resolve(&alias).to_owned();
+            let mine = window.cells.entry(own).or_default();
+            for (route, cell) in routes {
+                mine.entry(route).or_default().merge(&cell);
+            }
+        }
+        window
+    }
+
+    fn found(&mut self, key: String, finding: Finding, closed: bool, dropped: bool) {
+        let at = match self.open.get(&key) {
+            Some(at) => *at,
+            None => {
+                self.findings.push(None);
+                self.open.insert(key.clone(), self.findings.len() - 1);
+                self.findings.len() - 1
+            }
+        };
+        if closed {
+            self.open.remove(&key);
+        }
+        if let Some(place) = self.findings.get_mut(at) {
+            *place = (!dropped).then_some(finding);
+        }
+    }
+}
+
+fn failed_run(run: Run) -> FailedRun {
+    FailedRun { instance: run.instance, from_us: run.from_us }
+}
+
+fn next_of<A, B>(one: &BTreeMap<i64, A>, other: &BTreeMap<i64, B>) -> Option<i64> {
+    one.keys().next().into_iter().chain(other.keys().next()).min().copied()
+}
+
+/// Takes the entries before `index` out.
+fn extract_before<T>(map: &mut BTreeMap<i64, T>, index: i64) -> BTreeMap<i64, T> {
+    let kept = map.split_off(&index);
+    std::mem::replace(map, kept)
+}

@@ -1,0 +1,161 @@
+//! What is told of the logs that were read: figures by instance, readiness, removals, findings.
+
+use super::judge::Pool;
+use super::part::Counts;
+use super::read::Outcome;
+use crate::domain::fleet::{
+    cell::{Cell, PoolCell},
+    engine::interval99,
+    event::State,
+    finding::{Finding, Severity},
+    settings::Settings,
+    timeline::{Expected, ReadyPoint, Removal, Restarts},
+};
+
+pub(super) struct Report {
+    pub(super) files: Vec<File>,
+    /// The first and the last stamp, in µs; none when nothing was read.
+    pub(super) span: Option<(i64, i64)>,
+    /// Requests that came when their minute had been judged.
+    pub(super) late: u64,
+    pub(super) interrupted: bool,
+    /// Those with instances, by attempts.
+    pub(super) pools: Vec<PoolReport>,
+    /// Requests that belong to no pool with instances.
+    pub(super) elsewhere: PoolCell,
+}
+
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) format: Option<&'static str>,
+    pub(super) counts: Counts,
+}
+
+pub(super) struct PoolReport {
+    pub(super) name: String,
+    pub(super) pool: PoolCell,
+    /// By name.
+    pub(super) instances: Vec<Standing>,
+    pub(super) ready: Vec<ReadyPoint>,
+    pub(super) expected: Option<Expected>,
+    pub(super) floor: Option<u32>,
+    pub(super) removals: Vec<Removal>,
+    /// Worst first.
+    pub(super) findings: Vec<Finding>,
+    /// Stretches with lines, in µs.
+    pub(super) covered: Vec<(i64, i64)>,
+}
+
+/// One instance beside its peers.
+pub(super) struct Standing {
+    pub(super) name: String,
+    pub(super) aliases: Vec<String>,
+    pub(super) cell: Cell,
+    /// Share of its attempts that failed, with the 99 % interval; none without attempts.
+    pub(super) failed: Option<(f64, f64, f64)>,
+    /// What its peers make of the same routes.
+    pub(super) peers: Option<f64>,
+    /// Of the pool's attempts.
+    pub(super) share: f64,
+    pub(super) restarts: Restarts,
+    pub(super) transitions: u64,
+    pub(super) version: Option<String>,
+    pub(super) state: Option<State>,
+    /// Share of the time with a known state in which it was ready.
+    pub(super) ready: Option<f64>,
+}
+
+impl Report {
+    pub(super) fn new(
+        files: Vec<(String, Option<&'static str>)>,
+        outcome: Outcome,
+        settings: &Settings,
+    ) -> Self {
+        let files = files.into_iter().zip(outcome.counts);
+        let files = files.map(|((name, format), counts)| File { name, format, counts }).collect();
+        let mut elsewhere = PoolCell::default();
+        let mut pools = Vec::new();
+        let late = outcome.judge.late;
+        for (name, pool) in outcome.judge.pools {
+            let report = PoolReport::new(name, pool, settings);
+            if report.instances.is_empty() && report.findings.is_empty() {
+                elsewhere.merge(&report.pool);
+            } else {
+                pools.push(report);
+            }
+        }
+        pools.sort_by_key(|pool| std::cmp::Reverse(pool.attempts()));
+        let interrupted = outcome.interrupted;
+        Self { files, span: outcome.span, late, interrupted, pools, elsewhere }
+    }
+
+    pub(super) fn lines(&self) -> u64 {
+        self.files.iter().map(|file| file.counts.lines).sum()
+    }
+
+    pub(super) fn rejected(&self) -> u64 {
+        self.files.iter().map(|file| file.counts.rejected).sum()
+    }
+}
+
+impl PoolReport {
+    fn new(name: String, pool: Pool, settings: &Settings) -> Self {
+        let totals = &pool.totals;
+        let all = totals.attempts();
+        let lives = pool.timeline.instances();
+        let mut names: Vec<&String> = totals.instances.keys().chain(lives.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let standing = |name: &String| {
+            let cell = totals.instances.get(name).map(|total| total.cell.clone()).unwrap_or_default();
+            let life = lives.get(name);
+            let failed = (cell.attempts > 0).then(|| {
+                let (low, high) = interval99(cell.errors(), cell.attempts);
+                (cell.errors() as f64 / cell.attempts as f64, low, high)
+            });
+            Standing {
+                name: name.clone(),
+                aliases: life.map(|life| life.aliases.iter().cloned().collect()).unwrap_or_default(),
+                failed,
+                peers: totals.peers_share(name),
+                share: if all == 0 { 0.0 } else { cell.attempts as f64 / all as f64 },
+                restarts: life.map(|life| life.restarts).unwrap_or_default(),
+                transitions: life.map_or(0, |life| life.transitions),
+                version: life.and_then(|life| life.version.clone()),
+                state: life.map(|life| life.state),
+                ready: life
+                    .filter(|life| life.known_us > 0)
+                    .map(|life| life.ready_us as f64 / life.known_us as f64),
+                cell,
+            }
+        };
+        let instances = names.into_iter().map(standing).collect();
+        let expected = pool.timeline.expected();
+        let mut findings: Vec<Finding> = pool.findings().cloned().collect();
+        findings.sort_by_key(rank);
+        let window_us = i64::from(settings.window_s.max(1)) * 1_000_000;
+        let heard = totals.heard.iter().map(|(from, to)| (from * window_us, to * window_us));
+        let covered = heard.collect();
+        Self {
+            name,
+            instances,
+            floor: expected.filter(|e| !e.learned).map(|e| settings.floor(e.count)),
+            expected,
+            findings,
+            covered,
+            pool: pool.totals.pool,
+            ready: pool.ready,
+            removals: pool.removals.into_values().collect(),
+        }
+    }
+
+    pub(super) fn attempts(&self) -> u64 {
+        self.instances.iter().map(|standing| standing.cell.attempts).sum()
+    }
+}
+
+/// Open and severe ones first, then as they came.
+fn rank(finding: &Finding) -> (bool, std::cmp::Reverse<Severity>, bool, i64) {
+    let severity = std::cmp::Reverse(finding.severity);
+    (finding.severity == Severity::Info, severity, finding.to_us.is_some(), finding.from_us)
+}
