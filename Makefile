@@ -39,13 +39,13 @@ browser: binary
 	cd web && QUORATE_BIN=$(abspath $(TARGET))/debug/quorate npm run --silent e2e
 
 bench:
-	scripts/setup run
+	scripts/setup bench
 	$(MAKE) --no-print-directory ui
 	cargo build --release
-	for what in ingest probe decide; do $(TARGET)/release/quorate bench $$what || exit 1; done
+	for what in ingest probe decide logs; do $(TARGET)/release/quorate bench $$what || exit 1; done
 
 drill:
-	scripts/setup test
+	scripts/setup drill
 	cargo nextest run --profile drill
 
 fmt: web/node_modules/.installed

@@ -23,7 +23,7 @@
 //! | **processes** | |
 //! | [`coordinator`] | wiring only: pool, loops, server |
 //! | [`up`] | everything on one machine, with a private Postgres ([`up::postgres`]) |
-//! | [`cli`] | the tools: `probe`, `decide`, `bench`, and how the services print |
+//! | [`cli`] | the tools: `probe`, `decide`, `logs`, `bench`, and how the services print |
 //! | [`config`], [`process`], [`clock`] | flags and environment; logs, signals and own health; the only reader of wall time |
 //!
 //! Beside `src/`: `migrations/` (the schema; its comments carry the design of the storage), `web/` (the

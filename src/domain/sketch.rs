@@ -61,7 +61,13 @@ impl Sketch {
         };
         match self.buckets.get_mut(at) {
             Some((same, mine)) if *same == bucket => *mine = mine.saturating_add(count),
-            _ => self.buckets.insert(at, (bucket, count)),
+            _ => {
+                // Growing from one on costs more than what is kept free.
+                if self.buckets.capacity() == 0 {
+                    self.buckets.reserve(16);
+                }
+                self.buckets.insert(at, (bucket, count));
+            }
         }
         at
     }

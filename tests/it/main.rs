@@ -19,6 +19,7 @@ mod decide;
 mod drill;
 mod end_to_end;
 mod layering;
+mod logs_cli;
 mod notify_mail;
 mod notify_outbox;
 mod notify_webhook;

@@ -5,6 +5,7 @@ mod agent;
 mod decide;
 mod fleet;
 mod ingest;
+mod logs;
 mod probe;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ pub enum BenchCommand {
     Fleet(fleet::FleetArgs),
     /// HTTPS probes per second and their CPU time, beside a bare loop of the same libraries.
     Probe(probe::ProbeArgs),
+    /// Lines per second of `quorate logs`, beside GoAccess and wc, and its memory.
+    Logs(logs::LogsArgs),
     /// Memory of an agent that knows many idle monitors.
     Agent(agent::AgentArgs),
 }
@@ -34,6 +37,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
         BenchCommand::Decide => decide::run(&term),
         BenchCommand::Fleet(args) => fleet::run(&term, &args),
         BenchCommand::Probe(args) => probe::run(&term, &args),
+        BenchCommand::Logs(args) => logs::run(&term, &args),
         BenchCommand::Agent(args) => agent::run(&term, &args).await,
     };
     match measured {

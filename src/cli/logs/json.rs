@@ -1,26 +1,107 @@
 //! The summary as one JSON document.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::report::{File, PoolReport, Report, Standing};
-use crate::domain::fleet::finding::Finding;
-use crate::domain::fleet::timeline::{ReadyPoint, Removal};
+use super::report::{self, PoolReport, Report, Standing};
+use crate::domain::fleet::finding;
+use crate::domain::fleet::timeline::{self, ReadyPoint};
+
+/// In the order in which it is written.
+#[derive(Serialize)]
+struct Summary<'a> {
+    files: Vec<File<'a>>,
+    from: Value,
+    to: Value,
+    instances: Vec<Instance<'a>>,
+    ready: Vec<Ready>,
+    removals: Vec<Removal<'a>>,
+    findings: Vec<Finding<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    file: &'a str,
+    format: Option<&'static str>,
+    lines: u64,
+    parsed: u64,
+    rejected: u64,
+    samples: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Instance<'a> {
+    instance: &'a str,
+    aliases: &'a [String],
+    attempts: u64,
+    errors: u64,
+    probes: u64,
+    bytes: u64,
+    p50_ms: Value,
+    p90_ms: Value,
+    share: f64,
+    restarts: Restarts,
+    transitions: u64,
+    first: Value,
+    last: Value,
+}
+
+#[derive(Serialize)]
+struct Restarts {
+    certain: u64,
+    probable: u64,
+}
+
+#[derive(Serialize)]
+struct Ready {
+    at: Value,
+    ready: u32,
+    source: &'static str,
+}
+
+#[derive(Serialize)]
+struct Removal<'a> {
+    instance: &'a str,
+    failed_at: Value,
+    removed_at: Value,
+    cause: &'static str,
+    source: &'static str,
+    ttr_ms: Value,
+    resolution_ms: Value,
+    harmed: u64,
+    client_visible: u64,
+    minimum_ms: Value,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    kind: &'static str,
+    instances: &'a [String],
+    from: Value,
+    to: Value,
+    sentence: &'a str,
+    evidence: &'a Value,
+    scope: finding::Scope,
+    severity: finding::Severity,
+    pool: &'a str,
+    chronic: bool,
+}
 
 pub(super) fn text(report: &Report) -> String {
-    let mut instances: Vec<Value> =
-        report.pools.iter().flat_map(|pool| &pool.instances).map(instance).collect();
-    instances.sort_by(|a, b| a["instance"].as_str().cmp(&b["instance"].as_str()));
-    let document = json!({
-        "files": report.files.iter().map(file).collect::<Vec<_>>(),
-        "from": at(report.span.map(|span| span.0)),
-        "to": at(report.span.map(|span| span.1)),
-        "instances": instances,
-        "ready": all(report, |pool| pool.ready.iter().map(ready).collect()),
-        "removals": all(report, |pool| pool.removals.iter().map(removal).collect()),
-        "findings": all(report, |pool| pool.findings.iter().map(finding).collect()),
-    });
-    format!("{document:#}\n")
+    let mut instances: Vec<Instance<'_>> = all(report, |pool| &pool.instances, instance);
+    instances.sort_by_key(|instance| instance.instance);
+    let summary = Summary {
+        files: report.files.iter().map(file).collect(),
+        from: at(report.span.map(|span| span.0)),
+        to: at(report.span.map(|span| span.1)),
+        instances,
+        ready: all(report, |pool| &pool.ready, ready),
+        removals: all(report, |pool| &pool.removals, removal),
+        findings: all(report, |pool| &pool.findings, finding),
+    };
+    // Nothing in it can fail to be written.
+    serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n"
 }
 
 /// A stamp in µs as RFC 3339, or null.
@@ -29,76 +110,81 @@ pub(super) fn at(us: Option<i64>) -> Value {
     at.map_or(Value::Null, |at| Value::String(at.to_string()))
 }
 
-fn all(report: &Report, of: impl Fn(&PoolReport) -> Vec<Value>) -> Vec<Value> {
-    report.pools.iter().flat_map(of).collect()
+fn all<'a, T: 'a, U>(
+    report: &'a Report,
+    of: impl Fn(&'a PoolReport) -> &'a Vec<T>,
+    shown: impl Fn(&'a T) -> U,
+) -> Vec<U> {
+    report.pools.iter().flat_map(of).map(shown).collect()
 }
 
-fn file(file: &File) -> Value {
-    json!({
-        "file": file.name,
-        "format": file.format,
-        "lines": file.counts.lines,
-        "parsed": file.counts.parsed,
-        "rejected": file.counts.rejected,
-        "samples": file.counts.samples,
-    })
+fn file(file: &report::File) -> File<'_> {
+    File {
+        file: &file.name,
+        format: file.format,
+        lines: file.counts.lines,
+        parsed: file.counts.parsed,
+        rejected: file.counts.rejected,
+        samples: &file.counts.samples,
+    }
 }
 
-fn instance(standing: &Standing) -> Value {
+fn instance(standing: &Standing) -> Instance<'_> {
     let cell = &standing.cell;
-    let ms = |q| cell.latency.quantile(q).map(|us| milliseconds(i64::from(us)));
-    json!({
-        "instance": standing.name,
-        "aliases": standing.aliases,
-        "attempts": cell.attempts,
-        "errors": cell.errors(),
-        "probes": cell.probes_passed + cell.probes_failed,
-        "bytes": cell.bytes,
-        "p50_ms": ms(0.5),
-        "p90_ms": ms(0.9),
-        "share": standing.share,
-        "restarts": {
-            "certain": standing.restarts.certain,
-            "probable": standing.restarts.probable,
+    let quantile =
+        |q| cell.latency.quantile(q).map_or(Value::Null, |us| milliseconds(i64::from(us)));
+    Instance {
+        instance: &standing.name,
+        aliases: &standing.aliases,
+        attempts: cell.attempts,
+        errors: cell.errors(),
+        probes: cell.probes_passed + cell.probes_failed,
+        bytes: cell.bytes,
+        p50_ms: quantile(0.5),
+        p90_ms: quantile(0.9),
+        share: standing.share,
+        restarts: Restarts {
+            certain: standing.restarts.certain,
+            probable: standing.restarts.probable,
         },
-        "transitions": standing.transitions,
-        "first": at(cell.first_us),
-        "last": at(cell.last_us),
-    })
+        transitions: standing.transitions,
+        first: at(cell.first_us),
+        last: at(cell.last_us),
+    }
 }
 
-fn ready(point: &ReadyPoint) -> Value {
-    json!({ "at": at(Some(point.at_us)), "ready": point.ready, "source": point.source.as_str() })
+fn ready(point: &ReadyPoint) -> Ready {
+    Ready { at: at(Some(point.at_us)), ready: point.ready, source: point.source.as_str() }
 }
 
-fn removal(removal: &Removal) -> Value {
-    json!({
-        "instance": removal.instance,
-        "failed_at": at(removal.failed_us),
-        "removed_at": at(Some(removal.removed_us)),
-        "cause": removal.cause.as_str(),
-        "source": removal.source.as_str(),
-        "ttr_ms": removal.time_us().map(milliseconds),
-        "resolution_ms": milliseconds(removal.resolution_us),
-        "harmed": removal.harmed,
-        "client_visible": removal.client_visible,
-        "minimum_ms": removal.minimum_us.map(milliseconds),
-    })
+fn removal(removal: &timeline::Removal) -> Removal<'_> {
+    Removal {
+        instance: &removal.instance,
+        failed_at: at(removal.failed_us),
+        removed_at: at(Some(removal.removed_us)),
+        cause: removal.cause.as_str(),
+        source: removal.source.as_str(),
+        ttr_ms: removal.time_us().map_or(Value::Null, milliseconds),
+        resolution_ms: milliseconds(removal.resolution_us),
+        harmed: removal.harmed,
+        client_visible: removal.client_visible,
+        minimum_ms: removal.minimum_us.map_or(Value::Null, milliseconds),
+    }
 }
 
-fn finding(finding: &Finding) -> Value {
-    json!({
-        "kind": finding.kind.as_str(),
-        "scope": finding.scope,
-        "severity": finding.severity,
-        "pool": finding.pool,
-        "instances": finding.instances,
-        "from": at(Some(finding.from_us)),
-        "to": at(finding.to_us),
-        "chronic": finding.chronic,
-        "sentence": finding.sentence,
-        "evidence": finding.evidence,
-    })
+fn finding(finding: &finding::Finding) -> Finding<'_> {
+    Finding {
+        kind: finding.kind.as_str(),
+        instances: &finding.instances,
+        from: at(Some(finding.from_us)),
+        to: at(finding.to_us),
+        sentence: &finding.sentence,
+        evidence: &finding.evidence,
+        scope: finding.scope,
+        severity: finding.severity,
+        pool: &finding.pool,
+        chronic: finding.chronic,
+    }
 }
 
 /// Whole ones as integers, others with up to three places.

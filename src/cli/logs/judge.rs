@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::part::SILENCE_US;
 use super::total::Totals;
 use crate::domain::fleet::{
     cell::Window,
@@ -21,12 +22,32 @@ pub(super) struct Judge {
     settings: Settings,
     window_us: i64,
     pub(super) pools: BTreeMap<String, Pool>,
-    /// Not judged yet, with their pools.
-    events: Vec<(String, Event)>,
+    /// Not judged yet.
+    events: Vec<Event>,
+    /// The pools of instances and of their other names, as events tell; for events that do not.
+    homes: BTreeMap<String, String>,
+    /// Runs of failures that are not told yet, by where they begin.
+    runs: BTreeMap<(i64, String), Run>,
     /// The first window that is not judged.
     next: Option<i64>,
     /// Requests that came when their window had been judged: they are in the sums only.
     pub(super) late: u64,
+}
+
+/// When one source said nothing.
+#[derive(Debug, Default)]
+pub(super) struct Silences {
+    newest_us: Option<i64>,
+    /// In order.
+    gaps: Vec<(i64, i64)>,
+}
+
+/// What is known of a window beside its sums.
+struct Beside<'a> {
+    events: &'a [Event],
+    redispatched: Vec<i64>,
+    runs: &'a BTreeMap<(i64, String), Run>,
+    sources: &'a [Heard],
 }
 
 /// One pool as it is judged.
@@ -42,6 +63,39 @@ pub(super) struct Pool {
     open: BTreeMap<String, usize>,
 }
 
+impl Silences {
+    /// Lines between these stamps, but for the gaps.
+    pub(super) fn hear(&mut self, span: (i64, i64), gaps: Vec<(i64, i64)>) {
+        if let Some(newest) = self.newest_us.filter(|newest| span.0 - newest > SILENCE_US) {
+            self.gaps.push((newest, span.0));
+        }
+        self.gaps.extend(gaps);
+        self.newest_us = self.newest_us.max(Some(span.1));
+    }
+
+    /// What is over before `until_us` has been judged.
+    pub(super) fn forget(&mut self, until_us: i64) {
+        self.gaps.retain(|(_, to)| *to >= until_us);
+    }
+
+    /// Since when it has been silent at a moment. A log that begins or ends is not silent.
+    fn silent(&self, at_us: i64) -> Option<i64> {
+        self.gaps.iter().find(|(from, to)| *from < at_us && at_us <= *to).map(|(from, _)| *from)
+    }
+}
+
+/// Who was heard until when, at a moment that all have passed.
+fn heard(sources: &BTreeMap<String, Silences>, at_us: i64) -> Vec<Heard> {
+    let silent: Vec<Option<i64>> = sources.values().map(|source| source.silent(at_us)).collect();
+    let served = silent.iter().any(Option::is_none);
+    let heard = |(name, silent): (&String, &Option<i64>)| Heard {
+        name: name.clone(),
+        newest_us: silent.unwrap_or(at_us),
+        served,
+    };
+    sources.keys().zip(&silent).map(heard).collect()
+}
+
 impl Judge {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
@@ -49,28 +103,58 @@ impl Judge {
             window_us: i64::from(settings.window_s.max(1)) * 1_000_000,
             pools: BTreeMap::new(),
             events: Vec::new(),
+            homes: BTreeMap::new(),
+            runs: BTreeMap::new(),
             next: None,
             late: 0,
         }
     }
 
-    /// Takes events, in any order, of the pools that they name or else of `pool`.
-    pub(super) fn hear(&mut self, events: impl IntoIterator<Item = Event>, pool: &str) {
-        let named = events.into_iter().map(|event| {
-            (event.pool.clone().unwrap_or_else(|| pool.to_owned()), event)
-        });
-        self.events.extend(named);
+    /// Takes events, in any order.
+    pub(super) fn hear(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            if let Some(pool) = &event.pool {
+                for name in event.instance.iter().chain(&event.aliases) {
+                    if !self.homes.contains_key(name) {
+                        self.homes.insert(name.clone(), pool.clone());
+                    }
+                }
+            }
+            self.events.push(event);
+        }
+    }
+
+    /// The pool that events name, if it is always the same.
+    pub(super) fn only_pool(&self) -> Option<String> {
+        let mut pools = self.homes.values();
+        let first = pools.next()?;
+        pools.all(|pool| pool == first).then(|| first.clone())
+    }
+
+    /// Where an event belongs: as it says, or where its instance is, or else to nobody's pool.
+    fn home(&self, event: &Event) -> String {
+        let of_instance = || event.instance.as_ref().and_then(|name| self.homes.get(name));
+        event.pool.as_ref().or_else(of_instance).cloned().unwrap_or_default()
     }
 
     /// Judges every window that ends before `until_us`; without it, all there are.
-    pub(super) fn advance(&mut self, tally: &mut Tally, until_us: Option<i64>, sources: &[Heard]) {
+    pub(super) fn advance(
+        &mut self,
+        tally: &mut Tally,
+        until_us: Option<i64>,
+        sources: &BTreeMap<String, Silences>,
+    ) {
         let limit = until_us.map_or(i64::MAX, |until| until.div_euclid(self.window_us));
-        self.events.extend(tally.take_events());
+        for (pool, event) in tally.take_events() {
+            self.events.push(Event { pool: Some(pool), ..event });
+        }
+        for run in tally.take_runs() {
+            self.runs.insert((run.from_us, run.instance.clone()), run);
+        }
         // Most calls come in the middle of a window.
         if self.next.is_some_and(|next| next >= limit) {
             return;
         }
-        let runs = tally.take_runs();
         let mut windows: BTreeMap<i64, Vec<Taken>> = BTreeMap::new();
         for taken in tally.take_before(limit) {
             windows.entry(taken.window.index).or_default().push(taken);
@@ -79,15 +163,14 @@ impl Judge {
         let first = windows.keys().next().copied();
         let first = first.into_iter().chain(events.keys().next().copied()).min();
         let Some(mut index) = self.next.or(first) else { return };
-        for (_, late) in extract_before(&mut windows, index) {
+        for late in extract_before(&mut windows, index).into_values() {
             self.sum_up_late(late);
         }
         // An event that came too late is heard with the next window.
         let late: Vec<(String, Event)> =
-            extract_before(&mut events, index).into_iter().flat_map(|(_, late)| late).collect();
+            extract_before(&mut events, index).into_values().flatten().collect();
         events.entry(index).or_default().splice(0..0, late);
         events.retain(|_, events| !events.is_empty());
-        self.attribute(&runs);
         while let Some(some) = next_of(&windows, &events).or(until_us.map(|_| limit)) {
             // Gaps are judged too, since silence says something, unless they are very long.
             let gap_end = some.min(limit);
@@ -111,11 +194,12 @@ impl Judge {
         let window_us = self.window_us;
         let of = |event: &Event| event.at_us.div_euclid(window_us);
         let (mut due, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.events).into_iter().partition(|(_, e)| of(e) < limit);
+            std::mem::take(&mut self.events).into_iter().partition(|event| of(event) < limit);
         self.events = later;
-        due.sort_by_key(|(_, event)| event.at_us);
+        due.sort_by_key(|event| event.at_us);
         let mut windows: BTreeMap<i64, Vec<(String, Event)>> = BTreeMap::new();
-        for (pool, event) in due {
+        for event in due {
+            let pool = self.home(&event);
             windows.entry(of(&event)).or_default().push((pool, event));
         }
         windows
@@ -129,21 +213,13 @@ impl Judge {
         }
     }
 
-    /// Runs of failures belong where their instance gets its traffic.
-    fn attribute(&mut self, runs: &[Run]) {
-        for pool in self.pools.values_mut() {
-            let own = runs.iter().filter(|run| pool.totals.knows(&run.instance));
-            pool.totals.runs.extend(own.cloned());
-        }
-    }
-
     /// Judges one window in every pool.
     fn window(
         &mut self,
         index: i64,
         taken: Vec<Taken>,
         events: Vec<(String, Event)>,
-        sources: &[Heard],
+        sources: &BTreeMap<String, Silences>,
     ) {
         for name in taken.iter().map(|t| &t.pool).chain(events.iter().map(|(pool, _)| pool)) {
             if !self.pools.contains_key(name) {
@@ -158,13 +234,18 @@ impl Judge {
         for (pool, event) in events {
             by_pool.entry(pool).or_default().push(event);
         }
+        let heard = heard(sources, until_us);
+        let sources = heard.as_slice();
+        let later = self.runs.split_off(&(until_us, String::new()));
+        let runs = std::mem::replace(&mut self.runs, later);
         for (name, pool) in &mut self.pools {
             let (window, redispatched) = match taken.remove(name) {
                 Some(taken) => (taken.window, taken.redispatched),
                 None => (Window::new(index), Vec::new()),
             };
             let events = by_pool.remove(name).unwrap_or_default();
-            pool.window(window, redispatched, &events, until_us, sources, &self.settings);
+            let beside = Beside { events: &events, redispatched, runs: &runs, sources };
+            pool.window(window, beside, until_us, &self.settings);
         }
     }
 
@@ -193,29 +274,19 @@ impl Pool {
         self.findings.iter().flatten()
     }
 
-    fn window(
-        &mut self,
-        window: Window,
-        redispatched: Vec<i64>,
-        events: &[Event],
-        until_us: i64,
-        sources: &[Heard],
-        settings: &Settings,
-    ) {
+    fn window(&mut self, window: Window, beside: Beside<'_>, until_us: i64, settings: &Settings) {
+        let Beside { events, redispatched, runs, sources } = beside;
         let window = self.by_own_names(window);
         self.totals.add(&window);
         if window.pool.requests > 0 || !window.cells.is_empty() || !events.is_empty() {
             self.totals.hear(window.index);
         }
-        let runs = self.totals.runs.drain(..).map(failed_run).collect();
+        // A run belongs where its instance gets its traffic.
+        let own = runs.values().filter(|run| self.totals.instances.contains_key(&run.instance));
+        let runs = own.map(failed_run).collect();
         let marks = Marks { redispatched, runs };
-        let told = self.timeline.step(Step {
-            until_us,
-            events,
-            window: &window,
-            marks: &marks,
-            sources,
-        });
+        let told =
+            self.timeline.step(Step { until_us, events, window: &window, marks: &marks, sources });
         self.ready.extend(told.ready);
         for removal in told.removals {
             self.removals.insert((removal.removed_us, removal.instance.clone()), removal);
@@ -262,7 +333,8 @@ impl Pool {
     /// Cells under the names that the timeline gives their instances.
     fn by_own_names(&self, mut window: Window) -> Window {
         let other = |name: &String| self.timeline.resolve(name) != name;
-        let aliases: Vec<String> = window.cells.keys().filter(|name| other(name)).cloned().collect();
+        let aliases: Vec<String> =
+            window.cells.keys().filter(|name| other(name)).cloned().collect();
         for alias in aliases {
             let Some(routes) = window.cells.remove(&alias) else { continue };
             let own = self.timeline.resolve(&alias).to_owned();
@@ -292,8 +364,8 @@ impl Pool {
     }
 }
 
-fn failed_run(run: Run) -> FailedRun {
-    FailedRun { instance: run.instance, from_us: run.from_us }
+fn failed_run(run: &Run) -> FailedRun {
+    FailedRun { instance: run.instance.clone(), from_us: run.from_us }
 }
 
 fn next_of<A, B>(one: &BTreeMap<i64, A>, other: &BTreeMap<i64, B>) -> Option<i64> {

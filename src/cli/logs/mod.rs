@@ -16,7 +16,7 @@ mod report;
 mod source;
 mod total;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use self::progress::Progress;
 use self::report::Report;
 use self::source::Input;
 use super::term::{Term, TermOptions, wrap_after};
-use crate::accesslog::{Context, Format, Parser};
+use crate::accesslog::Context;
 use crate::clock::Clock;
 use crate::domain::fleet::platform;
 use crate::domain::fleet::settings::{HealthCheck, Settings};
@@ -45,12 +45,6 @@ pub struct LogsArgs {
     /// The format of the lines, or `auto`.
     #[arg(long, default_value = "auto", value_name = "auto|NAME")]
     format: String,
-    /// nginx's log_format as it stands in its configuration, for lines of a format of your own.
-    #[arg(long, value_name = "'$remote_addr …'", conflicts_with_all = ["format", "map"])]
-    log_format: Option<String>,
-    /// What the keys of JSON lines mean, as `field=key`, or a file with such lines; may be repeated.
-    #[arg(long, value_name = "FILE|k=v", conflicts_with = "log_format")]
-    map: Vec<String>,
     /// How many instances there should be.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     expected: Option<u32>,
@@ -122,14 +116,13 @@ pub async fn run(args: LogsArgs, options: TermOptions) -> ExitCode {
 fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<ExitCode, String> {
     let settings = settings(args)?;
     let context = Context { tz: zone(args)?, now_us };
-    let wanted = wanted(args, &context)?;
+    let wanted = wanted(args)?;
     let inputs: Vec<Input> = args.files.iter().map(|name| Input::new(name)).collect();
     if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
         return Err("`-` can be read once only.".to_owned());
     }
     let said = |why: Refused| format!("{}.", why.to_string().trim_end_matches('.'));
-    let planned =
-        plan::plan(&inputs, &wanted, args.instance.as_deref(), &context).map_err(said)?;
+    let planned = plan::plan(&inputs, &wanted, args.instance.as_deref(), &context).map_err(said)?;
     if args.records {
         return records::print(planned, now_us, stop).map_err(said);
     }
@@ -138,8 +131,8 @@ fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<
     let lateness_us = lateness_us(&planned, &settings);
     let files: Vec<(String, Option<&'static str>)> =
         planned.iter().map(|plan| (plan.input.name(), plan.format)).collect();
-    let outcome = read::read(planned, &settings, lateness_us, now_us, &mut progress, stop)
-        .map_err(said)?;
+    let outcome =
+        read::read(planned, &settings, lateness_us, now_us, &mut progress, stop).map_err(said)?;
     let interrupted = outcome.interrupted;
     let report = Report::new(files, outcome, &settings);
     let text = if args.json { json::text(&report) } else { draw::text(term, &report, now_us) };
@@ -184,9 +177,11 @@ fn check(args: &LogsArgs) -> Result<Option<HealthCheck>, String> {
     let own = args.platform.as_deref().and_then(platform::named).map(|p| p.defaults);
     let interval_s = args.check_interval.or(own.map(|own| own.interval_s));
     let Some(interval_s) = interval_s else {
-        return Err("--check-interval is missing; without it no time follows from the rest. Or name the \
+        return Err(
+            "--check-interval is missing; without it no time follows from the rest. Or name the \
                     --platform, whose defaults are known."
-            .to_owned());
+                .to_owned(),
+        );
     };
     Ok(Some(HealthCheck {
         path: args.probe_path.first().cloned(),
@@ -206,49 +201,11 @@ fn zone(args: &LogsArgs) -> Result<jiff::tz::TimeZone, String> {
     }
 }
 
-fn wanted(args: &LogsArgs, context: &Context) -> Result<Wanted, String> {
-    if let Some(pasted) = &args.log_format {
-        let parser = Parser::custom(pasted, context).map_err(|e| format!("--log-format: {e}."))?;
-        return Ok(Wanted::Custom(Box::new(parser), "log-format"));
-    }
-    if !args.map.is_empty() {
-        if !matches!(args.format.as_str(), "auto" | "generic-json") {
-            return Err(format!("--map is for generic-json, not for {}.", args.format));
-        }
-        let parser = Parser::mapped(&mapping(&args.map)?, context).map_err(|e| format!("--map: {e}."))?;
-        return Ok(Wanted::Custom(Box::new(parser), Format::GenericJson.as_str()));
-    }
+fn wanted(args: &LogsArgs) -> Result<Wanted, String> {
     if args.format == "auto" {
         return Ok(Wanted::Auto);
     }
     args.format.parse().map(Wanted::Named).map_err(|error| format!("--format: {error}."))
-}
-
-/// `field=key` as it was given, or such lines of a file; blank ones and comments are left out.
-fn mapping(given: &[String]) -> Result<Vec<(String, String)>, String> {
-    let pair = |text: &str| {
-        let (field, key) = text.split_once('=')?;
-        Some((field.trim().to_owned(), key.trim().to_owned()))
-    };
-    let mut pairs = Vec::new();
-    for text in given {
-        if let Some(pair) = pair(text) {
-            pairs.push(pair);
-            continue;
-        }
-        let lines = std::fs::read_to_string(Path::new(text)).map_err(|error| {
-            format!("--map: {text:?} is neither field=key nor a file that can be read: {error}.")
-        })?;
-        for line in lines.lines().map(str::trim) {
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            pairs.push(pair(line).ok_or_else(|| {
-                format!("--map: {text}: {line:?} is no field=key.")
-            })?);
-        }
-    }
-    Ok(pairs)
 }
 
 fn lateness_us(planned: &[Planned], settings: &Settings) -> i64 {

@@ -17,7 +17,12 @@ pub(super) struct Part {
     pub(super) counts: Counts,
     /// The first and last stamp of requests and events, in µs.
     pub(super) span: Option<(i64, i64)>,
+    /// Stretches of more than [`SILENCE_US`] without a line, in µs.
+    pub(super) gaps: Vec<(i64, i64)>,
 }
+
+/// A source that says nothing for so long is silent.
+pub(super) const SILENCE_US: i64 = 60_000_000;
 
 /// How many lines there were and what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,30 +55,38 @@ impl Counts {
     }
 }
 
-/// Reads all lines of a chunk.
+/// Reads all lines of a chunk. Unless its lines name pools as a rule, the few that do are of the same pool.
 pub(super) fn read(
     chunk: &[u8],
     parser: &mut Parser,
     source: &SourceInfo,
+    names_pools: bool,
     settings: &Settings,
 ) -> Part {
     let mut tally = Tally::part(settings);
     let mut events = Vec::new();
     let mut counts = Counts::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
+    let mut gaps = Vec::new();
     let mut seen = |at: i64| {
+        if last != i64::MIN && at - last > SILENCE_US {
+            gaps.push((last, at));
+        }
         first = first.min(at);
         last = last.max(at);
     };
     for line in lines(chunk) {
         match parser.line(line) {
-            Ok(Line::Request(record)) => {
+            Ok(Line::Request(mut record)) => {
                 seen(record.end_us);
+                if !names_pools {
+                    record.pool = None;
+                }
                 tally.add(&record, source);
             }
             Ok(Line::Event(mut event)) => {
                 seen(event.at_us);
-                if event.pool.is_none() {
+                if event.pool.is_none() || !names_pools {
                     event.pool = Some(source.pool.clone());
                 }
                 events.push(event);
@@ -87,7 +100,7 @@ pub(super) fn read(
         counts.lines += 1;
         counts.parsed += 1;
     }
-    Part { tally, events, counts, span: (first <= last).then_some((first, last)) }
+    Part { tally, events, counts, span: (first <= last).then_some((first, last)), gaps }
 }
 
 /// Lines without their ends; blank ones left out.

@@ -17,8 +17,6 @@ const TRIED: usize = 500;
 pub(super) enum Wanted {
     Auto,
     Named(Format),
-    /// Something that only its own parser knows, with the name that is shown.
-    Custom(Box<Parser>, &'static str),
 }
 
 /// One input that is ready to be read.
@@ -28,6 +26,8 @@ pub(super) struct Planned {
     pub(super) format: Option<&'static str>,
     pub(super) kind: Kind,
     pub(super) info: SourceInfo,
+    /// Most of its lines say which pool they went to. nginx names it only where it had nobody to ask.
+    pub(super) names_pools: bool,
     /// Files of one log, rotated ones included, have the same.
     pub(super) stem: String,
     /// The first stamp in it, in µs.
@@ -66,7 +66,9 @@ impl Refused {
             io::ErrorKind::IsADirectory => {
                 format!("this is a directory. Name the files in it, such as {name}/access.log*")
             }
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData => {
                 format!(
                     "it is damaged or cut off: {error}. Unpack what is whole and pipe it in:  zcat {name} | \
                      quorate logs -"
@@ -85,6 +87,8 @@ struct Head {
     /// Somebody is named who was asked, or a state is told.
     names_instances: bool,
     pools: BTreeMap<String, usize>,
+    /// Lines with somebody who was asked.
+    asked: usize,
 }
 
 /// Looks at every input. `instance` names whose own log it is where lines name nobody.
@@ -111,7 +115,9 @@ pub(super) fn plan(
         plan.stem = stem;
     }
     let balancer = |plan: &Planned| {
-        plan.info.role == Role::Balancer && matches!(plan.kind, Kind::Lines(_)) && plan.format != Some("nginx-error")
+        plan.info.role == Role::Balancer
+            && matches!(plan.kind, Kind::Lines(_))
+            && plan.format != Some("nginx-error")
     };
     let by_balancer = planned.iter().any(balancer);
     for plan in &mut planned {
@@ -141,6 +147,7 @@ fn look(
             pool: String::new(),
             counts: true,
         },
+        names_pools: head.names_pools(),
         stem: String::new(),
         first_us: head.first_us,
         size: source.size,
@@ -153,7 +160,6 @@ type Told = (Kind, Option<&'static str>, Head);
 
 fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undetected> {
     let (parser, name) = match wanted {
-        Wanted::Custom(parser, name) => (parser.as_ref().clone(), *name),
         Wanted::Named(format) => (Parser::new(*format, context), format.as_str()),
         Wanted::Auto => match detect(bytes, context) {
             Ok(format) => (Parser::new(format, context), format.as_str()),
@@ -171,6 +177,10 @@ fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undete
 }
 
 impl Head {
+    fn names_pools(&self) -> bool {
+        self.pools.values().sum::<usize>() * 2 >= self.asked
+    }
+
     fn of(bytes: &[u8], parser: &mut Parser) -> Self {
         let mut head = Self::default();
         for line in lines(bytes).take(TRIED) {
@@ -180,6 +190,7 @@ impl Head {
                         || record.pool.is_some()
                         || record.pool_empty > 0
                         || record.redispatched;
+                    head.asked += usize::from(!record.attempts.is_empty());
                     if let (Some(pool), false) = (record.pool, record.attempts.is_empty()) {
                         let pool = String::from_utf8_lossy(pool).into_owned();
                         *head.pools.entry(pool).or_default() += 1;
@@ -201,7 +212,8 @@ impl Head {
 /// The pool of what names none: where most of the first requests went.
 fn busiest_pool(heads: &[Head]) -> String {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
-    for (pool, count) in heads.iter().flat_map(|head| &head.pools) {
+    let naming = heads.iter().filter(|head| head.names_pools());
+    for (pool, count) in naming.flat_map(|head| &head.pools) {
         *all.entry(pool).or_default() += count;
     }
     let busiest = all.into_iter().max_by_key(|(_, count)| *count);
@@ -231,11 +243,15 @@ fn parts(input: &Input) -> (String, String) {
     let folder = text(path.parent().and_then(Path::file_name));
     let name = text(path.file_name());
     let mut stem = name.as_str();
+    let digit = |c: char| c.is_ascii_digit();
     while let Some((before, ending)) = stem.rsplit_once(['.', '-']) {
         let numbered = !ending.is_empty() && ending.bytes().all(|b| b.is_ascii_digit());
         // `web-2` is another machine; `access.log.2` and `access.log-20261129` are older files.
-        let rotated = numbered && (stem.as_bytes()[before.len()] == b'.' || ending.len() >= 8);
-        if before.is_empty() || !(rotated || matches!(ending, "gz" | "zst" | "log" | "json" | "txt")) {
+        let counted = stem.as_bytes()[before.len()] == b'.' && !before.ends_with(digit);
+        let rotated = numbered && (counted || ending.len() >= 8);
+        if before.is_empty()
+            || !(rotated || matches!(ending, "gz" | "zst" | "log" | "json" | "txt"))
+        {
             break;
         }
         stem = before;
@@ -256,11 +272,17 @@ mod tests {
             stems(&inputs)
         };
         assert_eq!(
-            of(&["access.log", "access.log.1", "access.log.2.gz", "access.log-20261129.zst", "web-2.json"]),
+            of(&[
+                "access.log",
+                "access.log.1",
+                "access.log.2.gz",
+                "access.log-20261129.zst",
+                "web-2.json"
+            ]),
             ["access", "access", "access", "access", "web-2"]
         );
         assert_eq!(of(&["/var/a/access.log", "/var/b/access.log.1"]), ["a/access", "b/access"]);
-        assert_eq!(of(&["10.0.0.1"]), ["10.0.0"]);
+        assert_eq!(of(&["10.0.0.1", "web-10.0.0.2.log.3"]), ["10.0.0.1", "web-10.0.0.2"]);
         assert_eq!(of(&[".gz", "log"]), [".gz", "log"]);
     }
 }

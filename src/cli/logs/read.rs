@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::judge::Judge;
+use super::judge::{Judge, Silences};
 use super::part::{self, Counts, Part};
 use super::plan::{Kind, Planned, Refused};
 use super::progress::Progress;
@@ -18,7 +18,6 @@ use crate::domain::fleet::{
     event::Event,
     settings::Settings,
     tally::{Role, SourceInfo, Tally},
-    timeline::Heard,
 };
 
 /// So much is parsed at a time, when few files are read at once.
@@ -58,6 +57,7 @@ struct Done {
 struct Recipe {
     parser: Parser,
     info: SourceInfo,
+    names_pools: bool,
 }
 
 /// A file that is being read.
@@ -87,6 +87,12 @@ pub(super) fn read(
             reading.document(plan, format, now_us)?;
         }
     }
+    if let Some(pool) = reading.judge.only_pool() {
+        // What names no pool is of the one that the platform tells of.
+        for plan in planned.iter_mut().filter(|plan| plan.info.pool.is_empty()) {
+            plan.info.pool.clone_from(&pool);
+        }
+    }
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 8));
     let (jobs, taken) = channel::<Job>();
     let (finished, done) = channel::<Done>();
@@ -109,9 +115,11 @@ pub(super) fn read(
 
 fn recipes(planned: &[Planned]) -> Vec<Option<Recipe>> {
     let recipe = |plan: &Planned| match &plan.kind {
-        Kind::Lines(parser) => {
-            Some(Recipe { parser: parser.as_ref().clone(), info: plan.info.clone() })
-        }
+        Kind::Lines(parser) => Some(Recipe {
+            parser: parser.as_ref().clone(),
+            info: plan.info.clone(),
+            names_pools: plan.names_pools,
+        }),
         Kind::Empty | Kind::Document(_) => None,
     };
     planned.iter().map(recipe).collect()
@@ -133,7 +141,7 @@ fn work(
             parsers.clear();
         }
         let parser = parsers.entry(file).or_insert_with(|| recipe.parser.clone());
-        let part = part::read(&chunk, parser, &recipe.info, settings);
+        let part = part::read(&chunk, parser, &recipe.info, recipe.names_pools, settings);
         if finished.send(Done { file, number, part }).is_err() {
             return;
         }
@@ -145,12 +153,14 @@ struct Reading {
     tally: Tally,
     counts: Vec<Counts>,
     span: Option<(i64, i64)>,
+    /// That of documents, which were made when somebody asked for them: it counts where there are no lines.
+    documents: Option<(i64, i64)>,
     lateness_us: i64,
     live: Vec<Live>,
     /// Not opened yet, by where they begin.
     pending: VecDeque<usize>,
-    /// Each balancer's log by name, with how far it was read.
-    heard: BTreeMap<String, i64>,
+    /// Each balancer's log by name.
+    heard: BTreeMap<String, Silences>,
     under_way: usize,
 }
 
@@ -166,6 +176,7 @@ impl Reading {
             tally: Tally::new(settings),
             counts: vec![Counts::default(); planned.len()],
             span: None,
+            documents: None,
             lateness_us,
             live: Vec::new(),
             pending: pending.into(),
@@ -181,9 +192,9 @@ impl Reading {
         counts.lines += 1;
         counts.parsed += 1;
         for event in &events {
-            self.span = widened(self.span, (event.at_us, event.at_us));
+            self.documents = widened(self.documents, (event.at_us, event.at_us));
         }
-        self.judge.hear(events, &plan.info.pool);
+        self.judge.hear(events);
         Ok(())
     }
 
@@ -204,7 +215,8 @@ impl Reading {
                 }
             }
             if self.under_way == 0 {
-                if stop.load(Ordering::Relaxed) || (self.live.is_empty() && self.pending.is_empty()) {
+                if stop.load(Ordering::Relaxed) || (self.live.is_empty() && self.pending.is_empty())
+                {
                     return Ok(());
                 }
                 self.retire(planned);
@@ -214,7 +226,6 @@ impl Reading {
             self.under_way -= 1;
             self.take(planned, file, number, part, progress);
             self.retire(planned);
-            self.judge_what_is_complete(planned);
         }
     }
 
@@ -229,7 +240,9 @@ impl Reading {
             let plan = &mut planned[file];
             let source = match plan.opened.take() {
                 Some(source) => source,
-                None => Source::open(&plan.input).map_err(|error| Refused::io(&plan.input, &error))?,
+                None => {
+                    Source::open(&plan.input).map_err(|error| Refused::io(&plan.input, &error))?
+                }
             };
             self.live.push(Live {
                 file,
@@ -247,9 +260,10 @@ impl Reading {
     /// Reads a chunk of the file that is furthest behind. False when there is none to read now.
     fn give(&mut self, planned: &[Planned], jobs: &Sender<Job>) -> Result<bool, Refused> {
         let size = (ALL_CHUNKS / self.live.len().max(1)).clamp(SMALLEST_CHUNK, CHUNK);
-        let ready = self.live.iter_mut().filter(|live| {
-            !live.ended && live.given - live.merged < AHEAD as u64
-        });
+        let ready = self
+            .live
+            .iter_mut()
+            .filter(|live| !live.ended && live.given - live.merged < AHEAD as u64);
         let Some(live) = ready.min_by_key(|live| (live.newest_us, live.given - live.merged)) else {
             return Ok(false);
         };
@@ -276,25 +290,29 @@ impl Reading {
         part: Part,
         progress: &mut Progress,
     ) {
-        let Some(live) = self.live.iter_mut().find(|live| live.file == file) else { return };
+        let of_file = |live: &&mut Live| live.file == file;
+        let Some(live) = self.live.iter_mut().find(of_file) else { return };
         live.waiting.insert(number, part);
-        while let Some(part) = live.waiting.remove(&live.merged) {
+        let read = live.source.position.load(Ordering::Relaxed);
+        // One after the other, so that what is judged does not depend on which worker was faster.
+        while let Some(live) = self.live.iter_mut().find(of_file)
+            && let Some(part) = live.waiting.remove(&live.merged)
+        {
             live.merged += 1;
-            progress.lines(part.counts.lines);
-            self.counts[file].merge(part.counts);
-            self.tally.merge(part.tally);
-            self.judge.hear(part.events, &planned[file].info.pool);
             if let Some(span) = part.span {
                 live.newest_us = live.newest_us.max(span.1);
                 self.span = widened(self.span, span);
+                if planned[file].info.role == Role::Balancer {
+                    let stem = planned[file].stem.clone();
+                    self.heard.entry(stem).or_default().hear(span, part.gaps);
+                }
             }
+            progress.lines(part.counts.lines);
+            self.counts[file].merge(part.counts);
+            self.tally.merge(part.tally);
+            self.judge.hear(part.events);
+            self.judge_what_is_complete(planned);
         }
-        let newest = live.newest_us;
-        if planned[file].info.role == Role::Balancer {
-            let heard = self.heard.entry(planned[file].stem.clone()).or_insert(newest);
-            *heard = newest.max(*heard);
-        }
-        let read = live.source.position.load(Ordering::Relaxed);
         progress.show(&planned[file].input, file, read);
     }
 
@@ -311,24 +329,16 @@ impl Reading {
         let open = self.live.iter().map(|live| live.newest_us);
         let next = self.pending.front().and_then(|file| planned[*file].first_us);
         let Some(passed) = open.chain(next).min().filter(|at| *at != i64::MIN) else { return };
-        let heard = self.sources();
-        self.judge.advance(&mut self.tally, Some(passed - self.lateness_us), &heard);
-    }
-
-    fn sources(&self) -> Vec<Heard> {
-        let newest = self.heard.values().copied().max().unwrap_or(i64::MIN);
-        let heard = |(name, at): (&String, &i64)| Heard {
-            name: name.clone(),
-            newest_us: *at,
-            served: *at < newest,
-        };
-        self.heard.iter().map(heard).collect()
+        self.judge.advance(&mut self.tally, Some(passed - self.lateness_us), &self.heard);
+        for silences in self.heard.values_mut() {
+            silences.forget(passed - self.lateness_us);
+        }
     }
 
     fn end(mut self, interrupted: bool) -> Outcome {
-        let heard = self.sources();
-        self.judge.advance(&mut self.tally, None, &heard);
-        Outcome { judge: self.judge, counts: self.counts, span: self.span, interrupted }
+        self.judge.advance(&mut self.tally, None, &self.heard);
+        let span = self.span.or(self.documents);
+        Outcome { judge: self.judge, counts: self.counts, span, interrupted }
     }
 }
 

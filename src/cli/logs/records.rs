@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::json::{at, milliseconds};
@@ -18,6 +19,43 @@ use crate::domain::fleet::tally::is_probe;
 
 const CHUNK: usize = 256 * 1024;
 
+/// One request, in the order in which it is written.
+#[derive(Serialize)]
+struct Request {
+    at: Value,
+    client: Option<String>,
+    user: Option<String>,
+    method: Option<String>,
+    target: Option<String>,
+    status: Option<u16>,
+    bytes: Option<u64>,
+    duration_ms: Value,
+    user_agent: Option<String>,
+    probe: bool,
+    truncated: bool,
+    attribution: &'static str,
+    attempts: Vec<Tried>,
+}
+
+#[derive(Serialize)]
+struct Tried {
+    instance: String,
+    status: Option<u16>,
+    duration_ms: Value,
+    bytes: Option<u64>,
+    outcome: &'static str,
+}
+
+/// What a line says beside requests.
+#[derive(Serialize)]
+struct State<'a> {
+    at: Value,
+    event: &'a str,
+    instance: Option<&'a str>,
+    to: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
 /// Prints the records of all files. A line that fits nothing is `{"rejected": …, "reason": …}`.
 pub(super) fn print(
     planned: Vec<Planned>,
@@ -30,7 +68,7 @@ pub(super) fn print(
             Ok(()) => {}
             Err(Stopped::Refused(why)) => return Err(why),
             // Whoever read them has seen enough.
-            Err(Stopped::Output(_)) => return Ok(ExitCode::SUCCESS),
+            Err(Stopped::Output) => return Ok(ExitCode::SUCCESS),
         }
     }
     let interrupted = stop.load(Ordering::Relaxed);
@@ -42,7 +80,8 @@ pub(super) fn print(
 /// Why printing ended before its time.
 enum Stopped {
     Refused(Refused),
-    Output(std::io::Error),
+    /// Nobody reads any more.
+    Output,
 }
 
 impl From<Refused> for Stopped {
@@ -52,8 +91,8 @@ impl From<Refused> for Stopped {
 }
 
 impl From<std::io::Error> for Stopped {
-    fn from(error: std::io::Error) -> Self {
-        Self::Output(error)
+    fn from(_: std::io::Error) -> Self {
+        Self::Output
     }
 }
 
@@ -85,51 +124,53 @@ fn file(
         }
         for line in lines(&chunk) {
             let shown = match parser.line(line) {
-                Ok(Line::Request(record)) => request(&record),
+                Ok(Line::Request(record)) => {
+                    serde_json::to_string(&request(&record)).unwrap_or_default()
+                }
                 Ok(Line::Event(event)) => state(&event),
                 Ok(Line::Nothing) => told(None, "other", None, None, None),
-                Err(why) => json!({ "rejected": why.0, "sample": masked(line) }),
+                Err(why) => json!({ "rejected": why.0, "sample": masked(line) }).to_string(),
             };
             writeln!(out, "{shown}")?;
         }
     }
 }
 
-fn request(record: &Record<'_>) -> Value {
+fn request(record: &Record<'_>) -> Request {
     let text = |text: Option<Text<'_>>| text.map(Text::show);
     let bytes = |bytes: Option<&[u8]>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
-    json!({
-        "at": at(Some(record.end_us)),
-        "client": bytes(record.client),
-        "user": text(record.user),
-        "method": bytes(record.method),
-        "target": text(record.target),
-        "status": record.status,
-        "bytes": record.bytes,
-        "duration_ms": duration(record.duration_us),
-        "user_agent": text(record.user_agent),
-        "probe": is_probe(record, &[]),
-        "truncated": record.truncated,
-        "attribution": record.attribution.as_str(),
-        "attempts": record.attempts.iter().map(attempt).collect::<Vec<_>>(),
-    })
+    Request {
+        at: at(Some(record.end_us)),
+        client: bytes(record.client),
+        user: text(record.user),
+        method: bytes(record.method),
+        target: text(record.target),
+        status: record.status,
+        bytes: record.bytes,
+        duration_ms: duration(record.duration_us),
+        user_agent: text(record.user_agent),
+        probe: is_probe(record, &[]),
+        truncated: record.truncated,
+        attribution: record.attribution.as_str(),
+        attempts: record.attempts.iter().map(attempt).collect(),
+    }
 }
 
-fn attempt(attempt: &Attempt<'_>) -> Value {
-    json!({
-        "instance": String::from_utf8_lossy(attempt.instance),
-        "status": attempt.status,
-        "duration_ms": duration(attempt.duration_us),
-        "bytes": attempt.bytes,
-        "outcome": attempt.outcome.as_str(),
-    })
+fn attempt(attempt: &Attempt<'_>) -> Tried {
+    Tried {
+        instance: String::from_utf8_lossy(attempt.instance).into_owned(),
+        status: attempt.status,
+        duration_ms: duration(attempt.duration_us),
+        bytes: attempt.bytes,
+        outcome: attempt.outcome.as_str(),
+    }
 }
 
 fn duration(us: Option<u64>) -> Value {
     us.and_then(|us| i64::try_from(us).ok()).map_or(Value::Null, milliseconds)
 }
 
-fn state(event: &Event) -> Value {
+fn state(event: &Event) -> String {
     let (name, to) = match &event.what {
         What::State(state) => ("state", Some(state.as_str())),
         What::Check { passed: true } => ("check_passed", None),
@@ -157,6 +198,8 @@ fn told(
     instance: Option<&str>,
     to: Option<&str>,
     reason: Option<&str>,
-) -> Value {
-    json!({ "at": at(at_us), "event": event, "instance": instance, "to": to, "reason": reason })
+) -> String {
+    let state = State { at: at(at_us), event, instance, to, reason };
+    // Nothing in it can fail to be written.
+    serde_json::to_string(&state).unwrap_or_default()
 }

@@ -6,7 +6,6 @@ use super::read::Outcome;
 use crate::domain::fleet::{
     cell::{Cell, PoolCell},
     engine::interval99,
-    event::State,
     finding::{Finding, Severity},
     settings::Settings,
     timeline::{Expected, ReadyPoint, Removal, Restarts},
@@ -60,9 +59,6 @@ pub(super) struct Standing {
     pub(super) restarts: Restarts,
     pub(super) transitions: u64,
     pub(super) version: Option<String>,
-    pub(super) state: Option<State>,
-    /// Share of the time with a known state in which it was ready.
-    pub(super) ready: Option<f64>,
 }
 
 impl Report {
@@ -107,7 +103,8 @@ impl PoolReport {
         names.sort_unstable();
         names.dedup();
         let standing = |name: &String| {
-            let cell = totals.instances.get(name).map(|total| total.cell.clone()).unwrap_or_default();
+            let cell =
+                totals.instances.get(name).map(|total| total.cell.clone()).unwrap_or_default();
             let life = lives.get(name);
             let failed = (cell.attempts > 0).then(|| {
                 let (low, high) = interval99(cell.errors(), cell.attempts);
@@ -115,17 +112,15 @@ impl PoolReport {
             });
             Standing {
                 name: name.clone(),
-                aliases: life.map(|life| life.aliases.iter().cloned().collect()).unwrap_or_default(),
+                aliases: life
+                    .map(|life| life.aliases.iter().cloned().collect())
+                    .unwrap_or_default(),
                 failed,
                 peers: totals.peers_share(name),
                 share: if all == 0 { 0.0 } else { cell.attempts as f64 / all as f64 },
                 restarts: life.map(|life| life.restarts).unwrap_or_default(),
                 transitions: life.map_or(0, |life| life.transitions),
                 version: life.and_then(|life| life.version.clone()),
-                state: life.map(|life| life.state),
-                ready: life
-                    .filter(|life| life.known_us > 0)
-                    .map(|life| life.ready_us as f64 / life.known_us as f64),
                 cell,
             }
         };
@@ -134,8 +129,19 @@ impl PoolReport {
         let mut findings: Vec<Finding> = pool.findings().cloned().collect();
         findings.sort_by_key(rank);
         let window_us = i64::from(settings.window_s.max(1)) * 1_000_000;
-        let heard = totals.heard.iter().map(|(from, to)| (from * window_us, to * window_us));
-        let covered = heard.collect();
+        let mut covered: Vec<(i64, i64)> = Vec::new();
+        for (from, to) in &totals.heard {
+            match covered.last_mut() {
+                // Where states are told, they hold until another is; and one window without a line is no
+                // silence.
+                Some((_, end))
+                    if totals.pool.requests == 0 || from * window_us - *end <= window_us =>
+                {
+                    *end = to * window_us;
+                }
+                _ => covered.push((from * window_us, to * window_us)),
+            }
+        }
         Self {
             name,
             instances,

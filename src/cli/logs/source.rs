@@ -37,7 +37,11 @@ pub(super) struct Source {
 enum Bytes {
     Direct(Box<dyn Read>),
     /// From a thread of its own: decompressing costs as much as reading the lines does.
-    Thread { blocks: Receiver<io::Result<Vec<u8>>>, current: Vec<u8>, at: usize },
+    Thread {
+        blocks: Receiver<io::Result<Vec<u8>>>,
+        current: Vec<u8>,
+        at: usize,
+    },
 }
 
 /// Counts what was read of a file.
@@ -223,13 +227,8 @@ mod tests {
     use super::*;
 
     fn chunks(bytes: Bytes, size: usize) -> Vec<Vec<u8>> {
-        let mut source = Source {
-            bytes,
-            rest: Vec::new(),
-            ended: false,
-            position: Arc::default(),
-            size: 0,
-        };
+        let mut source =
+            Source { bytes, rest: Vec::new(), ended: false, position: Arc::default(), size: 0 };
         let mut chunks = Vec::new();
         loop {
             let chunk = source.chunk(size).unwrap();

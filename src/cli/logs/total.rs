@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::fleet::{
-    cell::{Cell, PoolCell, Window},
-    tally::Run,
-};
+use crate::domain::fleet::cell::{Cell, PoolCell, Window};
 
 /// A route where the peers have fewer attempts says nothing of what is usual there.
 const ENOUGH_ON_ROUTE: u64 = 50;
@@ -15,8 +12,6 @@ const ENOUGH_ON_ROUTE: u64 = 50;
 pub(super) struct Totals {
     pub(super) pool: PoolCell,
     pub(super) instances: BTreeMap<String, Total>,
-    /// Runs of failures that the timeline has not heard of.
-    pub(super) runs: Vec<Run>,
     /// Stretches in which there were lines, in windows: from and before.
     pub(super) heard: Vec<(i64, i64)>,
 }
@@ -58,10 +53,6 @@ impl Totals {
             Some((_, end)) if *end >= index => *end = index + 1,
             _ => self.heard.push((index, index + 1)),
         }
-    }
-
-    pub(super) fn knows(&self, instance: &str) -> bool {
-        self.instances.contains_key(instance)
     }
 
     /// Attempts of all instances.

@@ -122,32 +122,37 @@ fn mark_of(finding: &Finding) -> Mark {
         (_, Kind::NoData) => Mark::Unknown,
         (_, Kind::Latency) => Mark::Slow,
         (Scope::One | Scope::Group, _) if finding.severity == Severity::Critical => Mark::Down,
-        (Scope::One | Scope::Group, Kind::Errors | Kind::BlackHole | Kind::Blank | Kind::CodeMix) => {
-            Mark::Down
-        }
+        (
+            Scope::One | Scope::Group,
+            Kind::Errors | Kind::BlackHole | Kind::Blank | Kind::CodeMix,
+        ) => Mark::Down,
         (_, Kind::FewReady) if finding.severity == Severity::Critical => Mark::Down,
         _ => Mark::Slow,
     }
 }
 
-/// The sentence of a finding with what kind of verdict it is.
+/// The sentence of a finding, with the verdict where it does not begin with it.
 fn lead(finding: &Finding, times: &Times) -> String {
     let sentence = &finding.sentence;
     match (finding.scope, finding.kind) {
-        (Scope::Shared, _) => {
-            let blame = if sentence.contains("blamed") { "" } else { " No instance is blamed." };
-            format!("Something shared is failing: {sentence}{blame}")
-        }
-        (Scope::Differs, _) => format!("Two differ, and nothing says which is right: {sentence}"),
-        (Scope::One, Kind::Latency) => format!("One instance is slow: {sentence}"),
-        (Scope::One, Kind::Errors | Kind::BlackHole | Kind::Blank | Kind::CodeMix) => {
+        (Scope::One, Kind::Errors | Kind::Blank | Kind::CodeMix) => {
             format!("One instance is bad: {sentence}")
         }
-        (Scope::Group, Kind::Errors | Kind::BlackHole | Kind::Blank | Kind::CodeMix) => {
-            format!("{} instances are bad: {sentence}", finding.instances.len())
+        (Scope::One | Scope::Pool, kind) if !is_of_requests(kind) => {
+            format!(
+                "{}: {sentence} {}",
+                words::capital(kind_label(finding)),
+                times.stretch(finding)
+            )
         }
-        _ => format!("{}: {sentence} {}", words::capital(kind_label(finding)), times.stretch(finding)),
+        _ => sentence.clone(),
     }
+}
+
+/// Whether a finding compares requests, rather than telling what happened to instances.
+fn is_of_requests(kind: Kind) -> bool {
+    use Kind::{BlackHole, Blank, CodeMix, Contradiction, Errors, Latency};
+    matches!(kind, Errors | Latency | BlackHole | Blank | CodeMix | Contradiction)
 }
 
 /// `14:20 – 14:35 CET, 1 file, haproxy, 24,980 lines, 3 unreadable, 12 client aborts`.
@@ -162,7 +167,8 @@ fn summary(term: &Term, report: &Report, times: &Times) -> String {
         *formats.entry(format).or_default() += 1;
     }
     parts.extend(formats.into_keys().map(str::to_owned));
-    parts.push(format!("{} lines", thousands(report.lines())));
+    let lines = usize::try_from(report.lines()).unwrap_or(usize::MAX);
+    parts.push(counted(lines, "line", "lines"));
     if report.rejected() > 0 {
         parts.push(format!("{} unreadable", thousands(report.rejected())));
     }
@@ -177,7 +183,7 @@ fn summary(term: &Term, report: &Report, times: &Times) -> String {
         parts.push(format!("{} client {noun}", thousands(aborts)));
     }
     if empty > 0 {
-        parts.push(format!("{} × nobody to ask", thousands(empty)));
+        parts.push(format!("{} with nobody to ask", thousands(empty)));
     }
     if report.interrupted {
         parts.push("interrupted".to_owned());
@@ -256,8 +262,11 @@ fn advice(report: &Report, files: &str) -> Option<String> {
                 .to_owned()
         });
     };
-    let at = report.pools.iter().flat_map(|p| &p.findings).position(|f| std::ptr::eq(f, finding))?;
-    let look = format!("quorate\u{a0}logs\u{a0}{files}\u{a0}--json\u{a0}|\u{a0}jq\u{a0}'.findings[{at}].evidence'");
+    let at =
+        report.pools.iter().flat_map(|p| &p.findings).position(|f| std::ptr::eq(f, finding))?;
+    let look = format!(
+        "quorate\u{a0}logs\u{a0}{files}\u{a0}--json\u{a0}|\u{a0}jq\u{a0}'.findings[{at}].evidence'"
+    );
     let alive = pool.instances.iter().filter(|standing| standing.cell.attempts > 0).count();
     let named = finding.instances.len();
     match finding.scope {

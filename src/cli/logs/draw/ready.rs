@@ -10,8 +10,8 @@ use crate::domain::fleet::timeline::{ReadyPoint, Removal};
 const MOST_REMOVALS: usize = 8;
 /// Lengths of a column, in seconds.
 const STEPS: [i64; 22] = [
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
-    172_800, 604_800, 2_592_000, 31_536_000,
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200,
+    86_400, 172_800, 604_800, 2_592_000, 31_536_000,
 ];
 const MICROS: i64 = 1_000_000;
 
@@ -28,20 +28,34 @@ pub(super) fn draw(
     whole: Option<(i64, i64)>,
     times: &Times,
 ) -> String {
-    let (Some(whole), Some(last)) = (whole, pool.ready.last()) else { return String::new() };
+    let points = settled(&pool.ready);
+    let (Some(whole), Some(last)) = (whole, points.last()) else { return String::new() };
     let axis = Axis::new(whole, term.width - 20);
-    let most = pool.ready.iter().map(|point| point.ready).max().unwrap_or(0);
+    let most = points.iter().map(|point| point.ready).max().unwrap_or(0);
     let expected = pool.expected.map_or(most, |expected| expected.count).max(1);
     let top = expected.max(most);
-    let lows = lows(&axis, pool, whole);
+    let lows = lows(&axis, &points, &pool.covered, whole);
     let label = pad_left(&thousands(u64::from(top)), 4);
     let heights: String = lows.iter().map(|low| height(*low, top)).collect();
     let mut out = format!("\n{}\n", term.paint(Ink::Dim, &title(term, pool, last.source, &axis)));
     out.push_str(&format!("{label}  {heights}\n"));
     out.push_str(&format!("      {}\n", term.paint(Ink::Dim, &scale(&axis, whole.1, times))));
-    out.push_str(&lowest(term, pool, expected, times));
+    out.push_str(&lowest(term, pool, &points, expected, times));
     out.push_str(&removals(term, pool, times));
     out
+}
+
+/// By traffic, everybody seems to come one after the other when a log begins: what holds a minute later
+/// held from the beginning.
+fn settled(points: &[ReadyPoint]) -> Vec<ReadyPoint> {
+    let Some(first) = points.first() else { return Vec::new() };
+    let begins = |point: &&ReadyPoint| {
+        point.source == Source::Traffic && point.at_us < first.at_us + 60 * MICROS
+    };
+    let early = points.iter().take_while(begins).count().max(1);
+    let mut settled = points[early - 1..].to_vec();
+    settled[0].at_us = first.at_us;
+    settled
 }
 
 /// `ready, of 8 expected, fewer than 6 is critical, 1 column = 15 s`.
@@ -50,8 +64,8 @@ fn title(term: &Term, pool: &PoolReport, source: Source, axis: &Axis) -> String 
     let what = if source == Source::Traffic { "in rotation" } else { "ready" };
     let of = match pool.expected {
         Some(expected) if !expected.learned => format!(", of {} expected", expected.count),
-        Some(expected) => format!(", of {} as learned", expected.count),
-        None => String::new(),
+        Some(expected) if expected.count > 0 => format!(", of {} as learned", expected.count),
+        _ => String::new(),
     };
     let by = format!(", by {}", source.as_str().replace('_', " "));
     let floor = pool.floor.map(|floor| format!(", fewer than {floor} is critical"));
@@ -78,15 +92,20 @@ fn columns_of(from: i64, to: i64, step: i64) -> usize {
 }
 
 /// The lowest count of each column; none where nothing was heard or nobody had said yet.
-fn lows(axis: &Axis, pool: &PoolReport, whole: (i64, i64)) -> Vec<Option<u32>> {
+fn lows(
+    axis: &Axis,
+    points: &[ReadyPoint],
+    covered: &[(i64, i64)],
+    whole: (i64, i64),
+) -> Vec<Option<u32>> {
     let mut lows: Vec<Option<u32>> = vec![None; axis.count];
     let mut note = |at: usize, ready: u32| {
         if let Some(low) = lows.get_mut(at) {
             *low = Some(low.map_or(ready, |low| low.min(ready)));
         }
     };
-    let ends = pool.ready.iter().skip(1).map(|point| point.at_us).chain([whole.1 + 1]);
-    for (point, end) in pool.ready.iter().zip(ends) {
+    let ends = points.iter().skip(1).map(|point| point.at_us).chain([whole.1 + 1]);
+    for (point, end) in points.iter().zip(ends) {
         // What ends where a column begins does not reach into it.
         for at in axis.column(point.at_us)..=axis.column((end - 1).max(point.at_us)) {
             note(at, point.ready);
@@ -94,7 +113,7 @@ fn lows(axis: &Axis, pool: &PoolReport, whole: (i64, i64)) -> Vec<Option<u32>> {
     }
     for (at, low) in lows.iter_mut().enumerate() {
         let from = axis.from + at as i64 * axis.step;
-        let heard = pool.covered.iter().any(|(a, b)| *a < from + axis.step && *b > from);
+        let heard = covered.iter().any(|(a, b)| *a < from + axis.step && *b > from);
         if !heard {
             *low = None;
         }
@@ -132,11 +151,17 @@ fn scale(axis: &Axis, to: i64, times: &Times) -> String {
 }
 
 /// `lowest 9 of 12, at 14:21:07`, if it was not always the same.
-fn lowest(term: &Term, pool: &PoolReport, expected: u32, times: &Times) -> String {
+fn lowest(
+    term: &Term,
+    pool: &PoolReport,
+    points: &[ReadyPoint],
+    expected: u32,
+    times: &Times,
+) -> String {
     let mut parts = Vec::new();
-    let lowest: Option<&ReadyPoint> = pool.ready.iter().min_by_key(|point| point.ready);
+    let lowest: Option<&ReadyPoint> = points.iter().min_by_key(|point| point.ready);
     if let Some(low) = lowest.filter(|low| low.ready < expected) {
-        let often = pool.ready.iter().filter(|point| point.ready == low.ready).count();
+        let often = points.iter().filter(|point| point.ready == low.ready).count();
         let floor = match pool.floor {
             Some(floor) if low.ready < floor => ", below the floor",
             Some(floor) if low.ready == floor => ", at the floor",

@@ -64,8 +64,7 @@ pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
 /// The mark of an instance that a finding names; the worst one's.
 fn blame(pool: &PoolReport, row: &Standing) -> Option<char> {
     let unlike = |finding: &&Finding| {
-        use Kind::{BlackHole, Blank, CodeMix, Contradiction, Errors, Latency};
-        matches!(finding.kind, Errors | Latency | BlackHole | Blank | CodeMix | Contradiction)
+        super::is_of_requests(finding.kind)
             && finding.severity > Severity::Info
             && finding.instances.contains(&row.name)
     };
@@ -108,7 +107,8 @@ impl Layout {
         let name = name.saturating_sub((taken + bar).saturating_sub(term.width)).max(8);
         let high = rows.iter().filter_map(|row| row.failed).map(|failed| failed.2);
         let high = high.fold(0.0, f64::max);
-        let end = ENDS.into_iter().find(|end| high <= *end).unwrap_or(1.0);
+        let fits = |end: &f64| high > 0.0 && high <= *end;
+        let end = ENDS.into_iter().find(fits).unwrap_or(1.0);
         Self { name, failed, bar, attempts, extras, end }
     }
 }
@@ -128,18 +128,11 @@ fn head(term: &Term, layout: &Layout) -> String {
     }
     let text = text.trim_end();
     let width: usize = layout.extras.iter().map(|(_, width)| width + 2).sum();
-    let width =
-        layout.name + 2 + layout.failed + 2 + layout.bar + 2 + layout.attempts + width;
+    let width = layout.name + 2 + layout.failed + 2 + layout.bar + 2 + layout.attempts + width;
     format!("   {}\n   {}\n", term.paint(Ink::Dim, text), term.rule(width))
 }
 
-fn line(
-    term: &Term,
-    layout: &Layout,
-    row: &Standing,
-    blamed: Option<char>,
-    hours: f64,
-) -> String {
+fn line(term: &Term, layout: &Layout, row: &Standing, blamed: Option<char>, hours: f64) -> String {
     let mut text = format!(
         "{}  {}  {}  {}  {}",
         blamed.unwrap_or(' '),

@@ -100,10 +100,10 @@ pub(super) fn span(us: i64) -> String {
     let seconds = us as f64 / 1e6;
     let whole = seconds.round() as i64;
     match whole {
-        ..10 if us % 1_000_000 != 0 => format!("{seconds:.2}\u{a0}s"),
-        ..120 => format!("{whole}\u{a0}s"),
-        ..7_200 => with_rest(whole / 60, "min", whole % 60, "s"),
-        ..172_800 => with_rest(whole / 3_600, "h", whole % 3_600 / 60, "min"),
+        whole if whole < 10 && us % 1_000_000 != 0 => format!("{seconds:.2}\u{a0}s"),
+        whole if whole < 120 => format!("{whole}\u{a0}s"),
+        whole if whole < 7_200 => with_rest(whole / 60, "min", whole % 60, "s"),
+        whole if whole < 172_800 => with_rest(whole / 3_600, "h", whole % 3_600 / 60, "min"),
         _ => with_rest(whole / 86_400, "days", whole % 86_400 / 3_600, "h"),
     }
 }

@@ -1,0 +1,178 @@
+//! What is drawn of small fleets, at 80 and 120 columns. The way is the whole one: files are read, parsed,
+//! judged and drawn.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use super::super::plan::{self, Wanted};
+use super::super::progress::Progress;
+use super::super::read;
+use super::super::report::Report;
+use super::super::source::Input;
+use super::*;
+use crate::accesslog::Context;
+use crate::domain::fleet::settings::Settings;
+
+/// 2026-03-05 10:00:00 UTC.
+const START: i64 = 1_772_704_800;
+/// Half a day later.
+const NOW_US: i64 = (START + 43_200) * 1_000_000;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("quorate-draw-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn report(files: &[PathBuf], settings: &Settings) -> Report {
+    let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: NOW_US };
+    let inputs: Vec<Input> = files.iter().map(|file| Input::new(file)).collect();
+    let planned = plan::plan(&inputs, &Wanted::Auto, None, &context).unwrap();
+    // Names as they are written in an answer do not depend on the machine.
+    let short = |name: String| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let named = planned.iter().map(|plan| (short(plan.input.name()), plan.format)).collect();
+    let mut progress = Progress::new(&Term::plain(80), planned.len(), 0);
+    let stop = AtomicBool::new(false);
+    let outcome = read::read(planned, settings, 10_000_000, NOW_US, &mut progress, &stop).unwrap();
+    Report::new(named, outcome, settings)
+}
+
+/// Both widths, one under the other.
+fn drawn(report: &Report) -> String {
+    let at = |width| text(&Term::plain(width), report, NOW_US);
+    let both = format!("{}\n{}\n{}", at(80), "=".repeat(80), at(120));
+    for (line, width) in both.lines().zip(std::iter::repeat(120)) {
+        assert!(line.chars().count() <= width || line.contains("jq"), "too wide: {line}");
+    }
+    both
+}
+
+/// Twenty minutes of five instances, a request each half second; `status` says what an instance answers to the
+/// n-th request of a second.
+fn lines(status: impl Fn(u64, u64, i64) -> u16) -> Vec<u8> {
+    let mut text = String::new();
+    let mut dice = 7_u64;
+    for second in 0..1_200 {
+        for turn in 0..10 {
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let instance = turn % 5;
+            let status = status(instance, dice >> 33, second);
+            let ms = 20 + (dice >> 40) % 60;
+            let path = ["/", "/cart", "/item/17"][(turn % 3) as usize];
+            let at = jiff::Timestamp::from_second(START + second).unwrap();
+            let at = at.strftime("%d/%b/%Y:%H:%M:%S +0000");
+            text.push_str(&format!(
+                "198.51.100.7 - - [{at}] \"GET {path} HTTP/1.1\" {status} 5120 \"-\" \"ua\" rt=0.{ms:03} \
+                 upstream=10.9.0.{}:8080 ust={status} urt=0.{ms:03}\n",
+                instance + 11
+            ));
+        }
+    }
+    text.into_bytes()
+}
+
+fn usual(dice: u64) -> u16 {
+    if dice.is_multiple_of(250) { 502 } else { 200 }
+}
+
+#[test]
+fn a_healthy_fleet() {
+    let folder = Folder::new("healthy");
+    let file = folder.file("access.log", &lines(|_, dice, _| usual(dice)));
+    let report = report(&[file], &Settings { expected: Some(5), ..Settings::default() });
+    insta::assert_snapshot!(drawn(&report));
+    let term = Term { ascii: true, ..Term::plain(80) };
+    assert!(text(&term, &report, NOW_US).is_ascii());
+}
+
+#[test]
+fn no_upstream_in_the_log() {
+    let folder = Folder::new("none");
+    let text = String::from_utf8(lines(|_, dice, _| usual(dice))).unwrap();
+    let cut = |line: &str| format!("{}\n", line.split(" rt=").next().unwrap());
+    let text: String = text.lines().take(600).map(cut).collect();
+    let file = folder.file("access.log", text.as_bytes());
+    insta::assert_snapshot!(drawn(&report(&[file], &Settings::default())));
+}
+
+#[test]
+fn an_empty_file() {
+    let folder = Folder::new("empty");
+    let file = folder.file("access.log", b"");
+    insta::assert_snapshot!(drawn(&report(&[file], &Settings::default())));
+}
+
+#[test]
+fn balancers_over_the_same_span_are_interleaved_by_time() {
+    let folder = Folder::new("interleaved");
+    let bad = |instance, dice: u64, second| match (instance, second) {
+        (2, 300..900) if dice.is_multiple_of(5) => 502,
+        _ => usual(dice),
+    };
+    let whole = lines(bad);
+    let (mut even, mut odd, mut late) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, line) in whole.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let second = number / 10;
+        let to = match number % 2 {
+            _ if second >= 700 && number % 3 == 0 => &mut late,
+            0 => &mut even,
+            _ => &mut odd,
+        };
+        to.extend_from_slice(line);
+    }
+    let files = [
+        folder.file("lb-3.log", &late),
+        folder.file("lb-1.log", &even),
+        folder.file("lb-2.log", &odd),
+    ];
+    let together = report(&files, &Settings::default());
+    let alone = report(&[folder.file("access.log", &whole)], &Settings::default());
+    assert_eq!(together.late, 0, "a window was judged before all had told of it");
+    assert_eq!(together.span, alone.span);
+    let told = |report: &Report| {
+        let pool = &report.pools[0];
+        let sums: Vec<_> = pool
+            .instances
+            .iter()
+            .map(|standing| (standing.name.clone(), standing.cell.clone()))
+            .collect();
+        (sums, pool.findings.clone(), pool.ready.clone())
+    };
+    assert_eq!(told(&together), told(&alone));
+}
+
+#[test]
+fn what_comes_after_its_minute_was_judged_is_in_the_sums_and_opens_nothing() {
+    let folder = Folder::new("late");
+    let whole = lines(|_, dice, _| usual(dice));
+    // The first third stands at the end.
+    let third = whole.len() / 3;
+    let third = third + whole[third..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let turned = [&whole[third..], &whole[..third]].concat();
+    let turned = report(&[folder.file("turned.log", &turned)], &Settings::default());
+    let whole = report(&[folder.file("whole.log", &whole)], &Settings::default());
+    assert!(turned.late > 0);
+    let attempts = |report: &Report| report.pools.iter().map(PoolReport::attempts).sum::<u64>();
+    assert_eq!(attempts(&turned), attempts(&whole));
+    assert_eq!(turned.span, whole.span);
+}
