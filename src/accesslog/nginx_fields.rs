@@ -92,6 +92,22 @@ impl Variable {
 
     /// By a key that somebody chose for the variable. Case, `_`, `-`, `.` and `@` do not matter.
     pub fn of_key(key: &[u8]) -> Option<Self> {
+        // What stands in nearly every line that has keys is found at once.
+        Some(match key {
+            b"rt" => Self::RequestTime,
+            b"upstream" => Self::UpstreamAddr,
+            b"ust" => Self::UpstreamStatus,
+            b"urt" => Self::UpstreamTime,
+            b"uct" => Self::UpstreamConnect,
+            b"request_time" => Self::RequestTime,
+            b"upstream_addr" => Self::UpstreamAddr,
+            b"upstream_status" => Self::UpstreamStatus,
+            b"upstream_response_time" => Self::UpstreamTime,
+            _ => return Self::of_any_key(key),
+        })
+    }
+
+    fn of_any_key(key: &[u8]) -> Option<Self> {
         let mut plain = [0; 32];
         let mut length = 0;
         for byte in key {

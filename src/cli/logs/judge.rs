@@ -7,9 +7,9 @@ use super::part::SILENCE_US;
 use super::total::Totals;
 use crate::domain::fleet::{
     cell::Window,
-    engine::{self, Archive, Context, Engine, Step as Became},
+    engine::{self, Archive, Context, Engine},
     event::{Event, State},
-    finding::{Change, Finding},
+    finding::{Change, End, Finding, Step as Became},
     settings::Settings,
     tally::{Run, Taken, Tally},
     timeline::{FailedRun, Heard, Marks, ReadyPoint, Removal, Step, Timeline},
@@ -292,12 +292,7 @@ impl Pool {
             self.removals.insert((removal.removed_us, removal.instance.clone()), removal);
         }
         for change in told.findings {
-            let (finding, closed) = match change {
-                Change::Opened(finding) | Change::Updated(finding) => (finding, false),
-                Change::Closed(finding) => (finding, true),
-            };
-            let key = format!("{} {}", finding.kind.as_str(), finding.instances.join(" "));
-            self.found(key, finding, closed, false);
+            self.found("timeline", change);
         }
         self.archive.add(&window, settings.window_s);
         let (warming, draining) = self.set_aside(until_us, settings);
@@ -308,11 +303,7 @@ impl Pool {
             ..Context::default()
         };
         for change in self.engine.judge(window, &context) {
-            let (closed, dropped) = match change.step {
-                Became::Closed(end) => (true, end == engine::End::Absorbed),
-                Became::Opened | Became::Changed | Became::Refreshed => (false, false),
-            };
-            self.found(change.key, change.finding, closed, dropped);
+            self.found("engine", change);
         }
     }
 
@@ -346,7 +337,9 @@ impl Pool {
         window
     }
 
-    fn found(&mut self, key: String, finding: Finding, closed: bool, dropped: bool) {
+    /// Notes what became different. What another finding tells better is left out.
+    fn found(&mut self, by: &str, change: Change) {
+        let key = format!("{by} {}", change.key);
         let at = match self.open.get(&key) {
             Some(at) => *at,
             None => {
@@ -355,11 +348,12 @@ impl Pool {
                 self.findings.len() - 1
             }
         };
-        if closed {
+        if matches!(change.step, Became::Closed(_)) {
             self.open.remove(&key);
         }
         if let Some(place) = self.findings.get_mut(at) {
-            *place = (!dropped).then_some(finding);
+            let told = change.step != Became::Closed(End::Absorbed);
+            *place = told.then_some(change.finding);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A chunk of lines → what it says, in one pass and on any thread.
 
-use crate::accesslog::{Line, Parser, mask::masked};
+use crate::accesslog::{Context, Line, Parser, detect, mask::masked};
 use crate::domain::fleet::{
     event::Event,
     settings::Settings,
@@ -55,52 +55,98 @@ impl Counts {
     }
 }
 
-/// Reads all lines of a chunk. Unless its lines name pools as a rule, the few that do are of the same pool.
+/// How the lines of a file are read.
+pub(super) struct Recipe {
+    pub(super) parser: Parser,
+    pub(super) info: SourceInfo,
+    /// Unless its lines name pools as a rule, the few that do are of the same pool.
+    pub(super) names_pools: bool,
+    /// The format was told by the first lines, and may be another further on.
+    pub(super) again: Option<Context>,
+}
+
+/// So many refused lines in a row are a reason to look at the format again.
+const LOOK_AGAIN: u64 = 100;
+
+/// Reads all lines of a chunk. The parser is another one afterwards if the format has changed.
 pub(super) fn read(
     chunk: &[u8],
     parser: &mut Parser,
-    source: &SourceInfo,
-    names_pools: bool,
+    recipe: &Recipe,
     settings: &Settings,
 ) -> Part {
-    let mut tally = Tally::part(settings);
-    let mut events = Vec::new();
-    let mut counts = Counts::default();
-    let (mut first, mut last) = (i64::MAX, i64::MIN);
-    let mut gaps = Vec::new();
-    let mut seen = |at: i64| {
-        if last != i64::MIN && at - last > SILENCE_US {
-            gaps.push((last, at));
-        }
-        first = first.min(at);
-        last = last.max(at);
+    let mut part = Part {
+        tally: Tally::part(settings),
+        events: Vec::new(),
+        counts: Counts::default(),
+        span: None,
+        gaps: Vec::new(),
     };
-    for line in lines(chunk) {
-        match parser.line(line) {
-            Ok(Line::Request(mut record)) => {
-                seen(record.end_us);
-                if !names_pools {
-                    record.pool = None;
-                }
-                tally.add(&record, source);
-            }
-            Ok(Line::Event(mut event)) => {
-                seen(event.at_us);
-                if event.pool.is_none() || !names_pools {
-                    event.pool = Some(source.pool.clone());
-                }
-                events.push(event);
-            }
-            Ok(Line::Nothing) => {}
-            Err(_) => {
-                counts.reject(line);
+    let mut rest = chunk;
+    'again: loop {
+        // Where the refused lines in a row begin, and what was counted until then.
+        let mut streak: Option<(usize, Counts)> = None;
+        for line in lines(rest) {
+            if part.line(line, parser, recipe) {
+                streak = None;
                 continue;
             }
+            let (from, before) = streak.get_or_insert_with(|| {
+                let from = line.as_ptr() as usize - rest.as_ptr() as usize;
+                (from, part.counts.clone())
+            });
+            part.counts.reject(line);
+            if part.counts.rejected - before.rejected == LOOK_AGAIN
+                && let Some(context) = &recipe.again
+                && let Ok(format) = detect(&rest[*from..], context)
+            {
+                *parser = Parser::new(format, context);
+                part.counts = std::mem::take(before);
+                rest = &rest[*from..];
+                continue 'again;
+            }
         }
-        counts.lines += 1;
-        counts.parsed += 1;
+        return part;
     }
-    Part { tally, events, counts, span: (first <= last).then_some((first, last)), gaps }
+}
+
+impl Part {
+    /// Takes what a line says; false if it is refused.
+    fn line(&mut self, line: &[u8], parser: &mut Parser, recipe: &Recipe) -> bool {
+        match parser.line(line) {
+            Ok(Line::Request(mut record)) => {
+                self.seen(record.end_us);
+                if !recipe.names_pools {
+                    record.pool = None;
+                }
+                self.tally.add(&record, &recipe.info);
+            }
+            Ok(Line::Event(mut event)) => {
+                self.seen(event.at_us);
+                if event.pool.is_none() || !recipe.names_pools {
+                    event.pool = Some(recipe.info.pool.clone());
+                }
+                self.events.push(event);
+            }
+            Ok(Line::Nothing) => {}
+            Err(_) => return false,
+        }
+        self.counts.lines += 1;
+        self.counts.parsed += 1;
+        true
+    }
+
+    fn seen(&mut self, at_us: i64) {
+        let Some((first, last)) = &mut self.span else {
+            self.span = Some((at_us, at_us));
+            return;
+        };
+        if at_us - *last > SILENCE_US {
+            self.gaps.push((*last, at_us));
+        }
+        *first = at_us.min(*first);
+        *last = at_us.max(*last);
+    }
 }
 
 /// Lines without their ends; blank ones left out.
@@ -113,4 +159,32 @@ pub(super) fn lines(chunk: &[u8]) -> impl Iterator<Item = &[u8]> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         (!line.is_empty()).then_some(line)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accesslog::Format;
+    use crate::domain::fleet::tally::Role;
+
+    #[test]
+    fn a_format_that_changes_within_a_file_is_seen() {
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        let mut parser = Parser::new(Format::AwsAlb, &context);
+        let info = SourceInfo { id: 0, role: Role::Balancer, pool: String::new(), counts: true };
+        let again = Some(context);
+        let mut recipe = Recipe { parser: parser.clone(), info, names_pools: false, again };
+        let line =
+            "203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"ua\"\n";
+        let text = format!("what is this\n\n{}", line.repeat(250));
+        let settings = Settings::default();
+        let part = read(text.as_bytes(), &mut parser, &recipe, &settings);
+        assert_eq!((part.counts.lines, part.counts.parsed, part.counts.rejected), (251, 250, 1));
+        assert_eq!(part.counts.samples, ["what is this"]);
+        // What was named is not doubted.
+        recipe.again = None;
+        let part = read(text.as_bytes(), &mut recipe.parser.clone(), &recipe, &settings);
+        assert_eq!((part.counts.parsed, part.counts.rejected), (0, 251));
+        assert_eq!(part.counts.samples.len(), MOST_SAMPLES);
+    }
 }

@@ -28,6 +28,8 @@ pub(super) struct Planned {
     pub(super) info: SourceInfo,
     /// Most of its lines say which pool they went to. nginx names it only where it had nobody to ask.
     pub(super) names_pools: bool,
+    /// How to look at the format again, if it was told by the first lines.
+    pub(super) again: Option<Context>,
     /// Files of one log, rotated ones included, have the same.
     pub(super) stem: String,
     /// The first stamp in it, in µs.
@@ -147,7 +149,9 @@ fn look(
             pool: String::new(),
             counts: true,
         },
-        names_pools: head.names_pools(),
+        // nginx's error log names a group only where nobody was left in it.
+        names_pools: head.names_pools() && format != Some(Format::NginxError.as_str()),
+        again: matches!(wanted, Wanted::Auto).then(|| context.clone()),
         stem: String::new(),
         first_us: head.first_us,
         size: source.size,

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use super::judge::{Judge, Silences};
-use super::part::{self, Counts, Part};
+use super::part::{self, Counts, Part, Recipe};
 use super::plan::{Kind, Planned, Refused};
 use super::progress::Progress;
 use super::source::{Input, Source};
@@ -17,7 +17,7 @@ use crate::accesslog::{Format, Parser, kubernetes, target_health};
 use crate::domain::fleet::{
     event::Event,
     settings::Settings,
-    tally::{Role, SourceInfo, Tally},
+    tally::{Role, Tally},
 };
 
 /// So much is parsed at a time, when few files are read at once.
@@ -51,13 +51,6 @@ struct Done {
     file: usize,
     number: u64,
     part: Part,
-}
-
-/// What workers need of a file.
-struct Recipe {
-    parser: Parser,
-    info: SourceInfo,
-    names_pools: bool,
 }
 
 /// A file that is being read.
@@ -119,6 +112,7 @@ fn recipes(planned: &[Planned]) -> Vec<Option<Recipe>> {
             parser: parser.as_ref().clone(),
             info: plan.info.clone(),
             names_pools: plan.names_pools,
+            again: plan.again.clone(),
         }),
         Kind::Empty | Kind::Document(_) => None,
     };
@@ -141,7 +135,7 @@ fn work(
             parsers.clear();
         }
         let parser = parsers.entry(file).or_insert_with(|| recipe.parser.clone());
-        let part = part::read(&chunk, parser, &recipe.info, recipe.names_pools, settings);
+        let part = part::read(&chunk, parser, recipe, settings);
         if finished.send(Done { file, number, part }).is_err() {
             return;
         }
