@@ -10,6 +10,7 @@ use tokio::process::Command;
 use crate::support::scratch::Scratch;
 
 const NGINX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/nginx_combined_up.log");
+const HAPROXY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/haproxy_rfc5424.raw");
 const PODS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/kubernetes_pods_events.json");
 
 fn command(args: &[&str]) -> Command {
@@ -50,6 +51,73 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
+fn instance<'a>(summary: &'a Value, name: &str) -> &'a Value {
+    let all = summary["instances"].as_array().unwrap();
+    all.iter().find(|one| one["instance"] == name).unwrap_or_else(|| panic!("no {name}: {all:?}"))
+}
+
+#[tokio::test]
+async fn the_document_has_every_field_of_the_contract() {
+    let summary =
+        json(&[HAPROXY, "--expected", "3", "--check-interval", "1", "--unhealthy", "2"]).await;
+    assert_eq!(
+        keys(&summary),
+        ["files", "findings", "from", "instances", "ready", "removals", "to"]
+    );
+    assert_eq!(
+        keys(&summary["files"][0]),
+        ["file", "format", "lines", "parsed", "rejected", "samples"]
+    );
+    assert_eq!(summary["files"][0]["format"], "haproxy");
+    let fields = [
+        "aliases",
+        "attempts",
+        "bytes",
+        "errors",
+        "first",
+        "instance",
+        "last",
+        "p50_ms",
+        "p90_ms",
+        "probes",
+        "restarts",
+        "share",
+        "transitions",
+    ];
+    let app2 = instance(&summary, "app/app2");
+    assert_eq!(keys(app2), fields);
+    assert_eq!(keys(&app2["restarts"]), ["certain", "probable"]);
+    for (name, transitions) in [("app/app1", 8), ("app/app2", 40), ("app/app3", 12)] {
+        assert_eq!(instance(&summary, name)["transitions"], transitions, "{name}");
+    }
+    let ready = summary["ready"].as_array().unwrap();
+    assert_eq!(keys(&ready[0]), ["at", "ready", "source"]);
+    let empty: Vec<&Value> = ready.iter().filter(|point| point["ready"] == 0).collect();
+    assert_eq!(empty.len(), 4, "{ready:?}");
+    assert_eq!(empty[0]["at"], "2026-11-29T19:34:01.955Z");
+    assert!(ready.iter().all(|point| point["source"] == "haproxy"));
+    let removal = &summary["removals"][0];
+    let fields = [
+        "cause",
+        "client_visible",
+        "failed_at",
+        "harmed",
+        "instance",
+        "minimum_ms",
+        "removed_at",
+        "resolution_ms",
+        "source",
+        "ttr_ms",
+    ];
+    assert_eq!(keys(removal), fields);
+    assert_eq!(removal["minimum_ms"], 2_000);
+    for finding in summary["findings"].as_array().unwrap() {
+        for field in ["kind", "instances", "from", "to", "sentence", "evidence"] {
+            assert!(finding.get(field).is_some(), "{field} is missing: {finding}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn records_tell_every_line_in_its_order() {
     let all = records(&[NGINX]).await;
@@ -88,6 +156,9 @@ async fn records_tell_every_line_in_its_order() {
         (&attempt["instance"], &attempt["outcome"], &attempt["duration_ms"]),
         (&"127.0.0.1:9101".into(), &"ok".into(), &20.into())
     );
+    let states = records(&[HAPROXY]).await;
+    let down = states.iter().find(|one| one["event"] == "state" && one["to"] == "unready").unwrap();
+    assert_eq!(keys(down), ["at", "event", "instance", "reason", "to"]);
 }
 
 #[tokio::test]
@@ -212,4 +283,19 @@ async fn an_empty_file_is_no_error_and_documents_are_recognised() {
     let summary = json(&[PODS]).await;
     assert_eq!(summary["files"][0]["format"], "kubernetes");
     assert_ne!(summary["instances"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn a_pipe_gets_120_columns_without_colour_and_terminals_what_they_ask_for() {
+    let (code, out, _) = quorate(&[HAPROXY, "--utc", "--expected", "3"]).await;
+    assert_eq!(code, 0, "findings are no failure of reading");
+    assert!(!out.contains('\u{1b}'));
+    assert!(out.lines().all(|line| line.chars().count() <= 120), "{out}");
+    let narrow = command(&[HAPROXY, "--utc"]).env("COLUMNS", "80").output().await.unwrap();
+    let (_, out, _) = told(narrow);
+    assert!(out.lines().all(|line| line.chars().count() <= 80 || line.contains("jq")), "{out}");
+    let (_, out, _) = quorate(&[HAPROXY, "--utc", "--ascii"]).await;
+    assert!(out.is_ascii(), "{out}");
+    let (_, out, _) = quorate(&[HAPROXY, "--color", "always"]).await;
+    assert!(out.contains("\u{1b}[1;31m") || out.contains("\u{1b}[33m"), "{out}");
 }

@@ -116,6 +116,33 @@ fn no_upstream_in_the_log() {
 }
 
 #[test]
+fn haproxy_with_state_lines() {
+    let folder = Folder::new("haproxy");
+    let lines = include_bytes!("../../../../tests/logs/haproxy_rfc5424.raw");
+    let file = folder.file("haproxy.log", lines);
+    let check = crate::domain::fleet::settings::HealthCheck {
+        path: None,
+        interval_s: 1.0,
+        timeout_s: 1.0,
+        unhealthy: 2,
+        healthy: 2,
+    };
+    let settings = Settings { expected: Some(3), check: Some(check), ..Settings::default() };
+    let report = report(&[file], &settings);
+    let transitions = |name: &str| {
+        let all = report.pools.iter().flat_map(|pool| &pool.instances);
+        all.filter(|standing| standing.name == name)
+            .map(|standing| standing.transitions)
+            .sum::<u64>()
+    };
+    assert_eq!(
+        (transitions("app/app1"), transitions("app/app2"), transitions("app/app3")),
+        (8, 40, 12)
+    );
+    insta::assert_snapshot!(drawn(&report));
+}
+
+#[test]
 fn an_empty_file() {
     let folder = Folder::new("empty");
     let file = folder.file("access.log", b"");
