@@ -96,6 +96,17 @@ fn usual(dice: u64) -> u16 {
 }
 
 #[test]
+fn one_bad_instance() {
+    let folder = Folder::new("one");
+    let bad = |instance, dice: u64, second| match (instance, second) {
+        (2, 300..900) if dice.is_multiple_of(5) => 502,
+        _ => usual(dice),
+    };
+    let file = folder.file("access.log", &lines(bad));
+    insta::assert_snapshot!(drawn(&report(&[file], &Settings::default())));
+}
+
+#[test]
 fn a_healthy_fleet() {
     let folder = Folder::new("healthy");
     let file = folder.file("access.log", &lines(|_, dice, _| usual(dice)));
@@ -103,6 +114,17 @@ fn a_healthy_fleet() {
     insta::assert_snapshot!(drawn(&report));
     let term = Term { ascii: true, ..Term::plain(80) };
     assert!(text(&term, &report, NOW_US).is_ascii());
+}
+
+#[test]
+fn a_shared_cause() {
+    let folder = Folder::new("shared");
+    let all = |_, dice: u64, second| match second {
+        600..1_200 if dice.is_multiple_of(3) => 504,
+        _ => usual(dice),
+    };
+    let file = folder.file("access.log", &lines(all));
+    insta::assert_snapshot!(drawn(&report(&[file], &Settings::default())));
 }
 
 #[test]
@@ -185,6 +207,7 @@ fn balancers_over_the_same_span_are_interleaved_by_time() {
             .collect();
         (sums, pool.findings.clone(), pool.ready.clone())
     };
+    assert!(!alone.pools[0].findings.is_empty());
     assert_eq!(told(&together), told(&alone));
 }
 
