@@ -13,7 +13,12 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn id(&mut self, name: &[u8]) -> u32 {
-        if self.names.get(self.last as usize).is_some_and(|last| **last == *name) {
+        // Nothing is not compared: it has no address, and some processors take long to find that out.
+        let same = |last: &[u8]| match name {
+            [] => last.is_empty(),
+            _ => last == name,
+        };
+        if self.names.get(self.last as usize).is_some_and(|last| same(last)) {
             return self.last;
         }
         self.last = match self.ids.get(name) {
