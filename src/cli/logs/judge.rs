@@ -37,6 +37,7 @@ pub(super) struct Judge {
 /// When one source said nothing.
 #[derive(Debug, Default)]
 pub(super) struct Silences {
+    first_us: Option<i64>,
     newest_us: Option<i64>,
     /// In order.
     gaps: Vec<(i64, i64)>,
@@ -70,12 +71,20 @@ impl Silences {
             self.gaps.push((newest, span.0));
         }
         self.gaps.extend(gaps);
+        self.first_us = Some(self.first_us.map_or(span.0, |first| first.min(span.0)));
         self.newest_us = self.newest_us.max(Some(span.1));
     }
 
     /// What is over before `until_us` has been judged.
     pub(super) fn forget(&mut self, until_us: i64) {
         self.gaps.retain(|(_, to)| *to >= until_us);
+    }
+
+    /// Whether it has lines before and after a moment, and near it.
+    fn tells_of(&self, at_us: i64) -> bool {
+        let within = self.first_us.is_some_and(|first| first <= at_us)
+            && self.newest_us.is_some_and(|newest| newest >= at_us);
+        within && self.silent(at_us).is_none()
     }
 
     /// Since when it has been silent at a moment. A log that begins or ends is not silent.
@@ -87,7 +96,7 @@ impl Silences {
 /// Who was heard until when, at a moment that all have passed.
 fn heard(sources: &BTreeMap<String, Silences>, at_us: i64) -> Vec<Heard> {
     let silent: Vec<Option<i64>> = sources.values().map(|source| source.silent(at_us)).collect();
-    let served = silent.iter().any(Option::is_none);
+    let served = sources.values().any(|source| source.tells_of(at_us));
     let heard = |(name, silent): (&String, &Option<i64>)| Heard {
         name: name.clone(),
         newest_us: silent.unwrap_or(at_us),
