@@ -15,6 +15,10 @@ use crate::domain::fleet::record::{Escape, Record, Text};
 #[derive(Debug)]
 pub struct Head<'a> {
     pub record: Record<'a>,
+    /// The virtual host that stands before the client.
+    pub vhost: Option<&'a [u8]>,
+    /// The bytes are a `-`: Apache's `%b` for none.
+    pub no_bytes: bool,
     /// Begins after the space that follows the bytes.
     pub rest: &'a [u8],
 }
@@ -24,7 +28,7 @@ pub struct Head<'a> {
 pub fn head<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Head<'a>, Reject> {
     let (who, end_us, rest) = time(line, stamps)?;
     let mut record = Record { end_us, ..Record::default() };
-    take_who(&mut record, who)?;
+    let vhost = take_who(&mut record, who)?;
     let request = scan::quoted(rest, Escape::Backslash)
         .ok_or(Reject("no quoted request follows the time"))?;
     if request.cut {
@@ -48,7 +52,7 @@ pub fn head<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Head<'a>, Reject>
         _ if record.bytes.is_none() => return Err(Reject("the bytes are no number")),
         _ => {}
     }
-    Ok(Head { record, rest })
+    Ok(Head { record, vhost, no_bytes: bytes == b"-", rest })
 }
 
 /// `"referer" "user agent"`, when the line has them; gives what follows.
@@ -97,8 +101,8 @@ pub fn time<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<(&'a [u8], i64, &
 }
 
 /// `client identity user `. nginx and nearly everybody write `-` for the identity, which parts the two
-/// others even if the user holds spaces.
-pub fn take_who<'a>(record: &mut Record<'a>, who: &'a [u8]) -> Result<(), Reject> {
+/// others even if the user holds spaces. Gives the virtual host that stands before the client.
+fn take_who<'a>(record: &mut Record<'a>, who: &'a [u8]) -> Result<Option<&'a [u8]>, Reject> {
     const MISSING: Reject = Reject("client, identity and user do not stand before the time");
     let who = who.trim_ascii_end();
     let (client, user) = match find_dash(who) {
@@ -109,9 +113,15 @@ pub fn take_who<'a>(record: &mut Record<'a>, who: &'a [u8]) -> Result<(), Reject
             (client, user)
         }
     };
+    // Older ingress controllers repeat the client: `1.2.3.4 - [1.2.3.4] - user`.
+    let user = match user.strip_prefix(b"[").and_then(|inner| scan::split_at_byte(inner, b']')) {
+        Some((_, user)) => user.strip_prefix(b" - ").unwrap_or(user),
+        None => user,
+    };
     record.user = scan::present(user).map(Text::backslash);
-    record.client = client_of(client);
-    Ok(())
+    let (client, vhost) = client_of(client);
+    record.client = client;
+    Ok(vhost)
 }
 
 /// Where the first ` - ` stands.
@@ -131,16 +141,86 @@ fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..])).filter(|(before, _)| !before.is_empty())
 }
 
-/// Of a list the first; otherwise the last word, for a virtual host may stand before it.
-fn client_of(text: &[u8]) -> Option<&[u8]> {
+/// Of a list the first; otherwise the last word, and the virtual host before it.
+fn client_of(text: &[u8]) -> (Option<&[u8]>, Option<&[u8]>) {
     if let Some(inner) = text.strip_prefix(b"\"") {
         let list = scan::split_at_byte(inner, b'"').map_or(inner, |(list, _)| list);
         if scan::present(list).is_some() {
-            return upstream::client(list);
+            return (upstream::client(list), None);
         }
     } else if memchr(b',', text).is_some() {
-        return upstream::client(text);
+        return (upstream::client(text), None);
     }
-    let word = last_word(text).map_or(text, |(_, word)| word);
-    scan::present(word).map(scan::host)
+    match last_word(text) {
+        Some((vhost, client)) => (scan::present(client).map(scan::host), Some(vhost)),
+        None => (scan::present(text).map(scan::host), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accesslog::Context;
+
+    const REST: &str = r#" [05/Mar/2026:10:15:30 +0000] "GET / HTTP/1.1" 200 5"#;
+
+    fn stamps() -> Stamps {
+        Stamps::new(&Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 })
+    }
+
+    /// Client, user and virtual host of a line that begins so.
+    fn who(text: &str) -> [String; 3] {
+        let line = format!("{text}{REST}");
+        let head = head(line.as_bytes(), &mut stamps()).unwrap();
+        let shown =
+            |text: Option<&[u8]>| String::from_utf8_lossy(text.unwrap_or(b"none")).into_owned();
+        [shown(head.record.client), shown(head.record.user.map(|user| user.raw)), shown(head.vhost)]
+    }
+
+    #[test]
+    fn clients_users_and_virtual_hosts() {
+        assert_eq!(who("203.0.113.9 - -"), ["203.0.113.9", "none", "none"]);
+        // influxdata/telegraf #1810: a user with a space.
+        assert_eq!(who("203.0.113.9 - ann 2"), ["203.0.113.9", "ann 2", "none"]);
+        assert_eq!(who("127.0.0.1 - john doe"), ["127.0.0.1", "john doe", "none"]);
+        assert_eq!(who("127.0.0.1 - a [b]"), ["127.0.0.1", "a [b]", "none"]);
+        // influxdata/telegraf #1973: an IPv6 address is one address.
+        assert_eq!(who("2001:db8::7 - -"), ["2001:db8::7", "none", "none"]);
+        assert_eq!(who("10.0.0.2, 10.0.0.1, 127.0.0.1 - -"), ["10.0.0.2", "none", "none"]);
+        assert_eq!(
+            who(r#""10.5.102.222, 199.96.1.1" 10.2.1.185 - -"#),
+            ["10.5.102.222", "none", "none"]
+        );
+        assert_eq!(who(r#""-" 10.2.1.185 - -"#), ["10.2.1.185", "none", "\"-\""]);
+        assert_eq!(who("lab:80 127.0.0.1 - -"), ["127.0.0.1", "none", "lab:80"]);
+        assert_eq!(
+            who("localhost:443 178.20.184.42 1j0vhgd jsmith"),
+            ["178.20.184.42", "jsmith", "localhost:443"]
+        );
+        assert_eq!(who("monitoring-server - -"), ["monitoring-server", "none", "none"]);
+        assert_eq!(who("1.2.3.4 - [1.2.3.4] - ann"), ["1.2.3.4", "ann", "none"]);
+        assert_eq!(who("- - -"), ["none", "none", "none"]);
+    }
+
+    #[test]
+    fn what_is_no_line_and_what_was_cut() {
+        let read =
+            |line: &str| head(line.as_bytes(), &mut stamps()).map(|head| head.record.truncated);
+        let line = |rest: &str| format!("1.2.3.4 - - [05/Mar/2026:10:15:30 +0000] {rest}");
+        assert_eq!(read(&line(r#""GET / HTTP/1.1" 200 5"#)), Ok(false));
+        assert_eq!(read(&line(r#""GET / HTTP/1.1" 200"#)), Ok(true));
+        assert_eq!(read(&line(r#""-" 408 -"#)), Ok(false));
+        for bad in [
+            line(r#""GET / HTTP/1.1" "#),
+            line(r#""GET / HTT"#),
+            line(r#""GET / HTTP/1.1" x 5"#),
+            line(r#""GET / HTTP/1.1" 200 x"#),
+            line("GET / 200 5"),
+            format!("1.2.3.4{REST}"),
+            "1.2.3.4 - - [05/Mar/2026] x".to_owned(),
+            String::new(),
+        ] {
+            assert!(read(&bad).is_err(), "{bad}");
+        }
+    }
 }

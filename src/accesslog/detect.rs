@@ -1,7 +1,9 @@
 //! Which format the lines of a source have: every parser reads the first lines, and the one that reads
 //! nearly all of them is taken.
 
-use super::{Context, Format, Line, Parser, document};
+use super::{
+    Context, Format, Line, Parser, clf, document, nginx_json, scan, stamp::Stamps,
+};
 
 /// The format, or why there is none.
 pub type Detected = Result<Format, Undetected>;
@@ -34,7 +36,11 @@ const NO_INSTANCE: &str = "there is no instance in them";
 
 pub const UNBUILT: [Unbuilt; 7] = [
     Unbuilt { name: "haproxy-tcp", why: NOT_YET, looks: |line| haproxy_tcp(line) },
-    Unbuilt { name: "gcp-lb", why: NOT_YET, looks: |line| has(line, b"\"httpRequest\"") },
+    Unbuilt {
+        name: "gcp-lb",
+        why: NOT_YET,
+        looks: |line| has(line, b"\"httpRequest\"") && has(line, b"loadbalancing"),
+    },
     Unbuilt {
         name: "azure-appgw",
         why: NOT_YET,
@@ -58,7 +64,8 @@ pub const UNBUILT: [Unbuilt; 7] = [
 const TRIED: usize = 200;
 
 /// The formats that are lines, the most specific first: of two that read the same lines the first wins.
-const ORDER: [Format; 15] = [
+/// nginx's combined stands for all that begin like the common log format.
+const ORDER: [Format; 12] = [
     Format::AwsAlbHealth,
     Format::AwsAlb,
     Format::Haproxy,
@@ -69,14 +76,12 @@ const ORDER: [Format; 15] = [
     Format::TraefikJson,
     Format::EnvoyJson,
     Format::NginxJson,
-    Format::ApacheVhost,
-    Format::ApacheCombined,
     Format::NginxCombined,
-    Format::ApacheCommon,
     Format::GenericJson,
 ];
 
-/// Tells the format by the first lines of a source. `head` may end inside a line.
+/// Tells the format by the first lines of a source. `head` may end inside a line. What is beyond the lines
+/// that are tried still tells nginx from Apache, so that some hundred KiB are better than a few.
 pub fn detect(head: &[u8], context: &Context) -> Detected {
     let lines: Vec<&[u8]> = lines(head).take(TRIED).collect();
     if lines.is_empty() {
@@ -93,12 +98,19 @@ pub fn detect(head: &[u8], context: &Context) -> Detected {
         }
     }
     let counts = ORDER.map(|format| (format, count(format, &lines, context)));
-    let enough = |read: &Read| read.said > 0 && read.taken * 100 >= lines.len() * 95;
+    // An error log may say nothing of upstreams for long.
+    let enough = |format: Format, read: &Read| {
+        (read.said > 0 || format == Format::NginxError) && read.taken * 100 >= lines.len() * 95
+    };
     // `max_by_key` takes the last of equals, and the first is wanted.
-    let best =
-        counts.iter().rev().filter(|(_, read)| enough(read)).max_by_key(|(_, read)| read.said);
-    if let Some((format, _)) = best {
-        return Ok(*format);
+    let readers = counts.iter().rev().filter(|(format, read)| enough(*format, read));
+    match readers.max_by_key(|(_, read)| read.said).map(|(format, _)| *format) {
+        Some(Format::NginxCombined) => return Ok(common(head, &lines, context)),
+        Some(Format::NginxJson) if !lines.iter().any(|line| nginx_json::looks(line)) => {
+            return Ok(Format::GenericJson);
+        }
+        Some(format) => return Ok(format),
+        None => {}
     }
     let closest = counts.iter().rev().max_by_key(|(_, read)| read.taken);
     let (closest, read) = closest.map_or((Format::NginxCombined, 0), |(f, read)| (*f, read.taken));
@@ -127,6 +139,54 @@ fn count(format: Format, lines: &[&[u8]], context: &Context) -> Read {
         }
     }
     read
+}
+
+/// Which of those that begin like the common log format. Combined of nginx and of Apache differ in what
+/// few lines hold: escapes, and the bytes of an empty answer.
+fn common(head: &[u8], tried: &[&[u8]], context: &Context) -> Format {
+    let mut stamps = Stamps::new(context);
+    let (mut vhosts, mut agents) = (0, 0);
+    for line in tried {
+        let Ok(head) = clf::head(line, &mut stamps) else { continue };
+        vhosts += usize::from(head.vhost.is_some());
+        agents += usize::from(head.rest.starts_with(b"\""));
+    }
+    if vhosts * 2 > tried.len() {
+        return Format::ApacheVhost;
+    }
+    if agents * 2 < tried.len() {
+        return Format::ApacheCommon;
+    }
+    let marks: i32 = lines(head).map(|line| apache_marks(line, &mut stamps)).sum();
+    if marks > 0 { Format::ApacheCombined } else { Format::NginxCombined }
+}
+
+/// Above 0: only Apache writes this. Below 0: only nginx does.
+fn apache_marks(line: &[u8], stamps: &mut Stamps) -> i32 {
+    let mut marks = 0;
+    for at in memchr::memchr_iter(b'\\', line) {
+        marks += match line[at + 1..] {
+            [b'"' | b'\\', ..] => 1,
+            [b'x', a, b, ..] if matches!(a, b'a'..=b'f') || matches!(b, b'a'..=b'f') => 1,
+            [b'x', a, b, ..] if matches!(a, b'A'..=b'F') || matches!(b, b'A'..=b'F') => -1,
+            _ => 0,
+        };
+    }
+    let Ok(mut head) = clf::head(line, stamps) else { return marks };
+    if head.no_bytes {
+        marks += 1;
+    }
+    let empty = head.record.request.is_some_and(|request| request.raw.is_empty());
+    if empty || head.record.status == Some(499) {
+        marks -= 1;
+    }
+    let behind = clf::take_agent(&mut head.record, head.rest).unwrap_or_default();
+    if behind.starts_with(b" \"") || has(behind, b"=") {
+        marks -= 1;
+    } else if has(behind, b" http://") || has(behind, b" https://") {
+        marks += 1;
+    }
+    marks
 }
 
 /// Whole lines that are not blank. The last one counts only if it is whole or alone.

@@ -11,21 +11,29 @@ use std::{fmt, str::FromStr};
 
 use crate::domain::fleet::{event::Event, record::Record};
 
+pub mod apache;
 pub mod aws_alb;
 pub mod aws_alb_health;
+pub mod caddy_json;
 pub mod clf;
 pub mod detect;
 pub mod document;
 pub mod envoy;
+pub mod generic_json;
 pub mod haproxy;
+pub mod ingress_nginx;
 pub mod kubernetes;
+pub mod log_format;
 pub mod mask;
 pub mod nginx_combined;
+pub mod nginx_error;
 pub mod nginx_fields;
+pub mod nginx_json;
 pub mod scan;
 pub mod scan_json;
 pub mod stamp;
 pub mod target_health;
+pub mod traefik_json;
 pub mod upstream;
 
 pub use detect::{Detected, Undetected, detect};
@@ -101,12 +109,34 @@ pub struct Parser {
 #[derive(Debug, Clone)]
 enum Reader {
     Named(Format),
+    Custom(Box<log_format::LogFormat>),
+    Mapped(Box<generic_json::Reader>),
 }
 
 impl Parser {
     pub fn new(format: Format, context: &Context) -> Self {
+        let reader = match format {
+            Format::GenericJson => Reader::Mapped(Box::default()),
+            named => Reader::Named(named),
+        };
+        Self::reading(reader, context)
+    }
+
+    /// For nginx's `log_format` as the user pasted it.
+    pub fn custom(log_format: &str, context: &Context) -> Result<Self, Invalid> {
+        let format = log_format::LogFormat::new(log_format)?;
+        Ok(Self::reading(Reader::Custom(Box::new(format)), context))
+    }
+
+    /// For JSON lines with the user's own keys.
+    pub fn mapped(mapping: &generic_json::Mapping, context: &Context) -> Result<Self, Invalid> {
+        let reader = generic_json::Reader::new(mapping)?;
+        Ok(Self::reading(Reader::Mapped(Box::new(reader)), context))
+    }
+
+    fn reading(reader: Reader, context: &Context) -> Self {
         Self {
-            reader: Reader::Named(format),
+            reader,
             stamps: Stamps::new(context),
             haproxy: haproxy::Memory::default(),
             reporter: None,
@@ -130,11 +160,15 @@ impl Parser {
         }
         let stamps = &mut self.stamps;
         match &self.reader {
+            Reader::Custom(format) => format.line(line, stamps),
+            Reader::Mapped(mapping) => mapping.line(line, stamps),
             Reader::Named(format) => match format {
-                Format::Kubernetes | Format::TargetHealth => {
-                    Err(Reject("this format is one document, not lines"))
-                }
                 Format::NginxCombined => nginx_combined::line(line, stamps),
+                Format::NginxJson => nginx_json::line(line, stamps),
+                Format::IngressNginx => ingress_nginx::line(line, stamps),
+                Format::NginxError => nginx_error::line(line, stamps),
+                Format::ApacheCommon | Format::ApacheCombined => apache::line(line, stamps),
+                Format::ApacheVhost => apache::vhost_line(line, stamps),
                 Format::Haproxy => haproxy::line(line, stamps, &mut self.haproxy),
                 Format::Envoy => envoy::line(line, stamps),
                 Format::EnvoyJson => envoy::json::line(line, stamps),
@@ -142,7 +176,13 @@ impl Parser {
                 Format::AwsAlbHealth => {
                     aws_alb_health::line(line, stamps, self.reporter.as_deref())
                 }
-                _ => Err(Reject("no lines of this format are read")),
+                Format::TraefikJson => traefik_json::line(line, stamps),
+                Format::CaddyJson => caddy_json::line(line, stamps),
+                // `new` makes a reader with the usual keys of it.
+                Format::GenericJson => generic_json::Reader::default().line(line, stamps),
+                Format::Kubernetes | Format::TargetHealth => {
+                    Err(Reject("this format is one document, not lines"))
+                }
             },
         }
     }

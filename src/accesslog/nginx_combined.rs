@@ -12,7 +12,7 @@ use super::{
 use crate::domain::fleet::record::Escape;
 
 pub fn line<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Line<'a>, Reject> {
-    let clf::Head { mut record, rest } = clf::head(line, stamps)?;
+    let clf::Head { mut record, rest, .. } = clf::head(line, stamps)?;
     let rest = clf::take_agent(&mut record, rest)?;
     if rest.is_empty() {
         upstream::attribute(&mut record, false, false);

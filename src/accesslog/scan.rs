@@ -144,6 +144,20 @@ pub fn micros(text: &[u8], unit: Unit) -> Option<u64> {
     Some(value)
 }
 
+/// A number of `unit`, or one that says its own: `12ms`, `0.025376s`, `1.5µs`.
+pub fn duration(text: &[u8], unit: Unit) -> Option<u64> {
+    let digits = text.iter().rposition(u8::is_ascii_digit)? + 1;
+    let unit = match &text[digits..] {
+        b"" => unit,
+        b"s" => Unit::Seconds,
+        b"ms" => Unit::Millis,
+        b"us" | b"\xc2\xb5s" | b"\xce\xbcs" => Unit::Micros,
+        b"ns" => Unit::Nanos,
+        _ => return None,
+    };
+    micros(&text[..digits], unit)
+}
+
 fn exponent(text: &[u8]) -> Option<i32> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
@@ -277,6 +291,13 @@ mod tests {
         assert_eq!(micros(b"12", Unit::Micros), Some(12));
         assert_eq!(micros(b"1234567", Unit::Nanos), Some(1_234));
         assert_eq!(micros(b"999", Unit::Nanos), Some(0));
+        for (text, want) in
+            [("12ms", 12_000), ("0.025376s", 25_376), ("1.5µs", 1), ("7ns", 0), ("2", 2_000)]
+        {
+            assert_eq!(duration(text.as_bytes(), Unit::Millis), Some(want), "{text}");
+        }
+        assert_eq!(duration(b"2m3s", Unit::Millis), None);
+        assert_eq!(duration(b"-", Unit::Millis), None);
     }
 
     #[test]
