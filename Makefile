@@ -2,6 +2,7 @@
 # test   all checks
 # bench  the benchmark harness: ratios, in one run each
 # drill  kills things and looks whether they come back
+# fuzz   the readers of logs on made-up lines: make fuzz SECONDS=600
 # fmt    formats everything
 
 # Compiling needs no database (see scripts/queries), whatever DATABASE_URL says.
@@ -10,8 +11,10 @@ export CARGO_TERM_PROGRESS_WHEN ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Extra arguments: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
+# How long to fuzz.
+SECONDS ?= 120
 
-.PHONY: run test bench drill fmt queries binary ui rust web browser
+.PHONY: run test bench drill fuzz fmt queries binary ui rust web browser
 .DEFAULT_GOAL := run
 
 run:
@@ -47,6 +50,11 @@ bench:
 drill:
 	scripts/setup drill
 	cargo nextest run --profile drill
+
+# The sanitizer needs what is not stable; the compiler is the usual one.
+fuzz:
+	cargo fuzz --version > /dev/null 2>&1 || cargo install cargo-fuzz --locked
+	RUSTC_BOOTSTRAP=1 cargo fuzz run accesslog -- -max_total_time=$(SECONDS) -max_len=4096 -dict=fuzz/accesslog.dict
 
 fmt: web/node_modules/.installed
 	cargo fmt

@@ -1,9 +1,7 @@
 //! Which format the lines of a source have: every parser reads the first lines, and the one that reads
 //! nearly all of them is taken.
 
-use super::{
-    Context, Format, Line, Parser, clf, document, nginx_json, scan, stamp::Stamps,
-};
+use super::{Context, Format, Line, Parser, clf, document, nginx_json, scan, stamp::Stamps};
 
 /// The format, or why there is none.
 pub type Detected = Result<Format, Undetected>;
@@ -46,17 +44,17 @@ pub const UNBUILT: [Unbuilt; 7] = [
         why: NOT_YET,
         looks: |line| has(line, b"ApplicationGatewayAccessLog") || has(line, b"\"serverRouted\""),
     },
-    Unbuilt {
-        name: "iis-w3c",
-        why: NOT_YET,
-        looks: |line| line.starts_with(b"#Software:") || line.starts_with(b"#Fields: date time "),
-    },
     Unbuilt { name: "traefik-clf", why: NOT_YET, looks: traefik_clf },
     Unbuilt { name: "aws-nlb", why: NO_INSTANCE, looks: |line| line.starts_with(b"tls 2.0 ") },
     Unbuilt {
         name: "aws-cloudfront",
         why: NO_INSTANCE,
         looks: |line| has(line, b" x-edge-location ") || has(line, b"\tx-edge-location\t"),
+    },
+    Unbuilt {
+        name: "iis-w3c",
+        why: NOT_YET,
+        looks: |line| line.starts_with(b"#Software:") || line.starts_with(b"#Fields: date time "),
     },
 ];
 
@@ -217,6 +215,6 @@ fn traefik_clf(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let Some(at) = memchr::memrchr(b' ', line) else { return false };
     let (before, last) = (&line[..at], &line[at + 1..]);
-    let digits = last.strip_suffix(b"ms").is_some_and(|n| super::scan::number(n).is_some());
+    let digits = last.strip_suffix(b"ms").is_some_and(|n| scan::number(n).is_some());
     digits && (before.ends_with(b"\"") || before.ends_with(b" -"))
 }

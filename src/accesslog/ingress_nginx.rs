@@ -31,6 +31,9 @@ fn take_tail<'a>(record: &mut Record<'a>, rest: &'a [u8]) -> Result<Upstream<'a>
     }
     record.duration_us = scan::micros(time, Unit::Seconds);
     let Some((pool, mut rest)) = bracket(rest) else {
+        if !rest.is_empty() && !rest.starts_with(b"[") {
+            return Err(Reject("no upstream in brackets follows the time of the request"));
+        }
         record.truncated = true;
         return Ok(Upstream::default());
     };

@@ -1,7 +1,7 @@
 //! An nginx `log_format` that the user pasted, compiled. Known variables are taken, unknown ones skipped,
 //! literals matched.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2};
 
 use super::{
     Invalid, Line, Reject,
@@ -163,20 +163,14 @@ impl Step {
 
 /// Where the literal stands first; nothing stands at the end.
 fn find(text: &[u8], literal: &[u8]) -> Option<usize> {
-    match literal {
-        [] => Some(text.len()),
-        [one] => memchr(*one, text),
-        [first, ..] if literal.len() < 4 => {
-            let mut from = 0;
-            loop {
-                let at = from + memchr(*first, text.get(from..)?)?;
-                if text[at..].starts_with(literal) {
-                    return Some(at);
-                }
-                from = at + 1;
-            }
+    let Some(first) = literal.first() else { return Some(text.len()) };
+    let mut from = 0;
+    loop {
+        let at = from + memchr(*first, text.get(from..)?)?;
+        if text[at..].starts_with(literal) {
+            return Some(at);
         }
-        _ => memmem::find(text, literal),
+        from = at + 1;
     }
 }
 
@@ -238,14 +232,11 @@ fn may_hold_spaces(name: &str) -> bool {
     matches!(name, "request" | "request_body" | "http_user_agent" | "http_referer" | "http_cookie")
 }
 
-/// Lists of tries or of proxies, and what nobody knows, which may be one.
+/// Lists of tries, or of whatever a client or a proxy sent.
 fn is_list(name: &str) -> bool {
-    let single =
-        ["remote_addr", "remote_user", "status", "body_bytes_sent", "bytes_sent", "request_time"];
-    let known = Variable::named(name);
     name.starts_with("upstream_")
-        || known == Some(Variable::ForwardedFor)
-        || (known.is_none() && !single.contains(&name) && name.starts_with("http_"))
+        || name.starts_with("http_")
+        || name == "proxy_add_x_forwarded_for"
 }
 
 #[cfg(test)]

@@ -20,19 +20,20 @@ pub fn line<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Line<'a>, Reject>
     }
     let mut fields = Fields::escaped(Escape::Backslash);
     fields.record = record;
-    take_trailing(&mut fields, rest, stamps);
-    let named = !fields.upstream.addr.is_empty();
+    let named = take_trailing(&mut fields, rest, stamps);
     Ok(Line::Request(fields.finish(named)))
 }
 
 /// `name=value` fields, whose values may be lists with spaces: a value ends where the next field begins.
 /// Of fields without a name only a time in seconds with three decimals is known: nothing else is written
-/// like nginx's `$request_time`, and it comes before the times of the upstreams.
-fn take_trailing<'a>(fields: &mut Fields<'a>, mut rest: &'a [u8], stamps: &mut Stamps) {
+/// like nginx's `$request_time`, and it comes before the times of the upstreams. Whether the line says who
+/// was asked.
+fn take_trailing<'a>(fields: &mut Fields<'a>, mut rest: &'a [u8], stamps: &mut Stamps) -> bool {
+    let mut named = false;
     if memchr::memchr(b'=', rest).is_none() {
         let time = rest.split(|b| *b == b' ').find(|word| is_seconds(word));
         fields.record.duration_us = time.and_then(|time| scan::micros(time, Unit::Seconds));
-        return;
+        return named;
     }
     while let Some(equals) = memchr::memchr(b'=', rest) {
         let before = &rest[..equals];
@@ -43,11 +44,13 @@ fn take_trailing<'a>(fields: &mut Fields<'a>, mut rest: &'a [u8], stamps: &mut S
             None => unquoted_value(after),
         };
         if let Some(variable) = Variable::of_key(key) {
+            named |= variable == Variable::UpstreamAddr;
             // What is behind the bytes is an addition: when it is no such value, the line stands.
             let _unread = fields.set(variable, value, stamps);
         }
         rest = next;
     }
+    named
 }
 
 fn is_seconds(word: &[u8]) -> bool {

@@ -68,9 +68,9 @@ impl Stamps {
 
     /// A stamp in any of the shapes that access logs have: common log, ISO, seconds since the epoch.
     pub fn any(&mut self, text: &[u8]) -> Option<i64> {
-        match text.get(..5)? {
+        match text {
             [_, _, b'/', ..] => self.clf(text),
-            [_, _, _, _, b'-' | b'/'] => self.iso(text),
+            [_, _, _, _, b'-' | b'/', ..] => self.iso(text),
             _ => epoch(text),
         }
     }

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod accesslog_any;
 mod accesslog_servers;
 mod agent_link;
 mod api_agents;

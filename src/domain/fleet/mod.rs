@@ -2,6 +2,7 @@
 //!
 //! * [`record`]: one request as a log line tells it, borrowed from the line.
 //! * [`event`]: what a log or a platform says of an instance besides requests.
+//! * [`probe`]: which requests are health checks; [`route`]: which requests are alike.
 //! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
 //! * [`tally`]: from records to those sums.
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
@@ -14,7 +15,9 @@ pub mod engine;
 pub mod event;
 pub mod finding;
 pub mod platform;
+pub mod probe;
 pub mod record;
+pub mod route;
 pub mod settings;
 pub mod tally;
 pub mod timeline;

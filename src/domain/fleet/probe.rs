@@ -2,7 +2,7 @@
 //! nothing of what users get, so that they are left out of rates. A user agent alone proves nothing,
 //! because anybody can send it: on a path that is no health check it is traffic.
 
-use super::record::Record;
+use super::{record::Record, route};
 
 /// Health checkers by the beginning of their user agent.
 pub const PROBERS: [&[u8]; 18] = [
@@ -23,7 +23,7 @@ pub const PROBERS: [&[u8]; 18] = [
     b"UptimeRobot/",
     b"Mozilla/5.0+(compatible; UptimeRobot/",
     b"Uptime-Kuma/",
-    b"Quorate/",
+    b"quorate/",
 ];
 
 /// Paths that are health checks everywhere; a fleet's settings add its own.
@@ -49,8 +49,7 @@ pub fn is_prober(agent: &[u8]) -> bool {
 
 /// Whether the path is a health check's.
 pub fn is_check(record: &Record<'_>, own_paths: &[Vec<u8>]) -> bool {
-    let target = record.target.map_or(&b""[..], |target| target.raw);
-    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let path = route::path(record.target.map_or(&b""[..], |target| target.raw));
     PATHS.contains(&path) || own_paths.iter().any(|own| own == path)
 }
 
@@ -132,6 +131,7 @@ mod tests {
         let probe = |agent, target| is_probe(&request(agent, target), &own);
         assert!(probe(Some("kube-probe/1.29+"), "/healthz"));
         assert!(probe(Some("ELB-HealthChecker/2.0"), "/up?x=1"));
+        assert!(probe(Some("ELB-HealthChecker/2.0"), "https://10.0.0.1:443/up"));
         assert!(!probe(Some("kube-probe/1.29+"), "/cart"));
         assert!(!probe(Some("Mozilla/5.0"), "/healthz"));
         assert!(!probe(Some("a kube-probe/1.29"), "/healthz"));
@@ -142,14 +142,17 @@ mod tests {
     #[test]
     fn a_constant_pace_is_a_check_from_the_eleventh_on() {
         let mut rhythm = Rhythm::default();
-        let steady: Vec<bool> = (0..14).map(|i| rhythm.is_probe(b"10.0.0.1", i * 5_000_000)).collect();
+        let steady: Vec<bool> =
+            (0..14).map(|i| rhythm.is_probe(b"10.0.0.1", i * 5_000_000)).collect();
         assert_eq!(steady.iter().position(|probe| *probe), Some(10));
         // Whole seconds of a period of 2.5 s: 2, 3, 2, 3.
         let mut coarse = Rhythm::default();
-        let told = (0..20).map(|i| coarse.is_probe(b"a", (i * 5 / 2) * 1_000_000)).filter(|p| *p).count();
+        let told =
+            (0..20).map(|i| coarse.is_probe(b"a", (i * 5 / 2) * 1_000_000)).filter(|p| *p).count();
         assert_eq!(told, 0, "that is a fifth of the mean, which is not below it");
         let mut coarse = Rhythm::default();
-        let told = (0..20).map(|i| coarse.is_probe(b"a", (i * 19 / 2) * 1_000_000)).filter(|p| *p).count();
+        let told =
+            (0..20).map(|i| coarse.is_probe(b"a", (i * 19 / 2) * 1_000_000)).filter(|p| *p).count();
         assert_eq!(told, 10);
     }
 
@@ -159,7 +162,8 @@ mod tests {
         for i in 0..12 {
             rhythm.is_probe(b"a", i * 1_000_000);
         }
-        let after: Vec<bool> = (0..12).map(|i| rhythm.is_probe(b"a", 60_000_000 + i * 1_000_000)).collect();
+        let after: Vec<bool> =
+            (0..12).map(|i| rhythm.is_probe(b"a", 60_000_000 + i * 1_000_000)).collect();
         assert_eq!(after.iter().position(|probe| *probe), Some(10));
     }
 

@@ -26,13 +26,16 @@ pub fn class(method: Option<&[u8]>, target: &[u8], class: &mut Vec<u8>) {
     }
 }
 
-/// The path of a target: without `http://host` in front, and without query, fragment and parameters
-/// behind.
+/// The path of a target: without `https://host:443` in front, as load balancers and HAProxy of HTTP/2
+/// write it, and without query, fragment and parameters behind.
 pub fn path(target: &[u8]) -> &[u8] {
+    const SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ws://", b"wss://"];
     let end = memchr::memchr3(b'?', b'#', b';', target).unwrap_or(target.len());
     let path = &target[..end];
-    let absolute = path.strip_prefix(b"http://").or_else(|| path.strip_prefix(b"https://"));
-    match absolute {
+    if path.first() == Some(&b'/') {
+        return path;
+    }
+    match SCHEMES.iter().find_map(|scheme| path.strip_prefix(*scheme)) {
         Some(rest) => memchr::memchr(b'/', rest).map_or(b"/", |slash| &rest[slash..]),
         None => path,
     }

@@ -20,6 +20,7 @@ use self::{names::Names, routes::Routes, run::Trails};
 use super::{
     cell::{Cell, PoolCell, Window},
     event::{Event, Source, What},
+    probe,
     record::{Attempt, Attribution, Fault, Outcome, Record},
     settings::Settings,
 };
@@ -129,7 +130,7 @@ impl Tally {
         let pool = record.pool.unwrap_or(source.pool.as_bytes());
         let pool = self.pools.id(pool);
         let index = record.end_us.div_euclid(self.window_us);
-        let probe = is_probe(record, &self.probe_paths);
+        let probe = probe::is_probe(record, &self.probe_paths);
         match &source.role {
             Role::Balancer => {
                 if let Some(version) = record.version
