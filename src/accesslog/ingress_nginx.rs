@@ -26,10 +26,10 @@ pub fn line<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Line<'a>, Reject>
 fn take_tail<'a>(record: &mut Record<'a>, rest: &'a [u8]) -> Result<Upstream<'a>, Reject> {
     let (length, rest) = scan::word(rest);
     let (time, rest) = scan::word(rest);
-    if scan::number(length).is_none() {
-        return Err(Reject("no length of the request follows the user agent"));
-    }
     record.duration_us = scan::micros(time, Unit::Seconds);
+    if scan::number(length).is_none() || record.duration_us.is_none() {
+        return Err(Reject("no length of the request and no time follow the user agent"));
+    }
     let Some((pool, mut rest)) = bracket(rest) else {
         if !rest.is_empty() && !rest.starts_with(b"[") {
             return Err(Reject("no upstream in brackets follows the time of the request"));

@@ -43,7 +43,7 @@ fn take_trailing<'a>(fields: &mut Fields<'a>, mut rest: &'a [u8], stamps: &mut S
             Some(quoted) => (quoted.raw, quoted.rest),
             None => unquoted_value(after),
         };
-        if let Some(variable) = Variable::of_key(key) {
+        if let Some(variable) = Variable::of_key(key).filter(|variable| variable.adds()) {
             named |= variable == Variable::UpstreamAddr;
             // What is behind the bytes is an addition: when it is no such value, the line stands.
             let _unread = fields.set(variable, value, stamps);

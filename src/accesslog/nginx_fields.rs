@@ -90,6 +90,23 @@ impl Variable {
         })
     }
 
+    /// Whether it says what the combined format does not.
+    pub fn adds(self) -> bool {
+        matches!(
+            self,
+            Self::RequestTime
+                | Self::UpstreamAddr
+                | Self::UpstreamStatus
+                | Self::UpstreamTime
+                | Self::UpstreamConnect
+                | Self::UpstreamHeader
+                | Self::UpstreamLength
+                | Self::UpstreamReceived
+                | Self::Pool
+                | Self::Version
+        )
+    }
+
     /// By a key that somebody chose for the variable. Case, `_`, `-`, `.` and `@` do not matter.
     pub fn of_key(key: &[u8]) -> Option<Self> {
         // What stands in nearly every line that has keys is found at once.

@@ -246,6 +246,23 @@ fn what_the_lists_of_the_lab_say() {
     assert_eq!(faults, BTreeMap::from([("connect", 8), ("reset", 37), ("status", 9)]));
 }
 
+/// What stands behind the combined format adds to it and changes nothing of it.
+#[test]
+fn fields_behind_the_combined_format() {
+    let start = r#"203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] "GET / HTTP/1.1" 200 5 "-" "ua" "#;
+    let read = |rest: &str| one(Format::NginxCombined, format!("{start}{rest}").leak());
+    let bare = read("");
+    assert_eq!(bare, read(r#""10.0.0.1, 10.0.0.2""#));
+    assert_eq!(bare, read("status=500 time=x bytes=7 whatever"));
+    assert_eq!(read("310 0.021 0.020 .").duration_us, Some(21_000));
+    let named = read(
+        r#""-" rt=0.021 upstream="10.9.0.11:80, 10.9.0.12:80" us="502, 200" x=1 urt=0.001, 0.020"#,
+    );
+    assert_eq!(tries(&named), ["10.9.0.11:80 502 1 error", "10.9.0.12:80 200 20 ok"]);
+    assert_eq!((named.duration_us, named.attribution), (Some(21_000), Attribution::Instance));
+    assert_eq!(read("rt=0.000 upstream=- us=-").attribution, Attribution::Proxy);
+}
+
 #[test]
 fn odd_requests_keep_their_line() {
     let records = read("nginx_combined.log", Format::NginxCombined).records;
