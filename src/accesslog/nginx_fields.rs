@@ -111,15 +111,12 @@ impl Variable {
     pub fn of_key(key: &[u8]) -> Option<Self> {
         // What stands in nearly every line that has keys is found at once.
         Some(match key {
-            b"rt" => Self::RequestTime,
-            b"upstream" => Self::UpstreamAddr,
-            b"ust" => Self::UpstreamStatus,
-            b"urt" => Self::UpstreamTime,
-            b"uct" => Self::UpstreamConnect,
-            b"request_time" => Self::RequestTime,
-            b"upstream_addr" => Self::UpstreamAddr,
-            b"upstream_status" => Self::UpstreamStatus,
-            b"upstream_response_time" => Self::UpstreamTime,
+            b"rt" | b"request_time" => Self::RequestTime,
+            b"upstream" | b"upstream_addr" => Self::UpstreamAddr,
+            b"ust" | b"upstream_status" => Self::UpstreamStatus,
+            b"urt" | b"upstream_response_time" => Self::UpstreamTime,
+            b"uct" | b"upstream_connect_time" => Self::UpstreamConnect,
+            b"status" => Self::Status,
             _ => return Self::of_any_key(key),
         })
     }

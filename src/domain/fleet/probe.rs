@@ -44,7 +44,9 @@ pub fn is_probe(record: &Record<'_>, own_paths: &[Vec<u8>]) -> bool {
 
 /// Whether the user agent is that of a health checker.
 pub fn is_prober(agent: &[u8]) -> bool {
-    PROBERS.iter().any(|prober| agent.starts_with(prober))
+    // Nearly every line is a browser's: a look at the first byte is enough for most.
+    let first = agent.first();
+    PROBERS.iter().filter(|prober| prober.first() == first).any(|prober| agent.starts_with(prober))
 }
 
 /// Whether the path is a health check's.

@@ -10,19 +10,23 @@ pub fn class(method: Option<&[u8]>, target: &[u8], class: &mut Vec<u8>) {
     class.extend_from_slice(method.unwrap_or(b"-"));
     class.push(b' ');
     let path = path(target);
-    let mut segments = path.split(|byte| *byte == b'/');
-    // What stands before the first slash: nothing, or a target that is no path, such as `*`.
-    class.extend_from_slice(segments.next().unwrap_or_default());
-    for (at, segment) in segments.enumerate() {
-        class.push(b'/');
-        if at == MOST_SEGMENTS {
+    let mut from = 0;
+    for (at, end) in memchr::memchr_iter(b'/', path).chain([path.len()]).enumerate() {
+        let segment = &path[from..end];
+        // What stands before the first slash is none: nothing, or a target that is no path, such as `*`.
+        if at > MOST_SEGMENTS {
             class.extend_from_slice("…".as_bytes());
             return;
         }
-        match is_one_of_many(segment) {
-            true => class.push(b'*'),
-            false => class.extend_from_slice(segment),
+        if is_one_of_many(segment) {
+            class.push(b'*');
+        } else {
+            class.extend_from_slice(segment);
         }
+        if end < path.len() {
+            class.push(b'/');
+        }
+        from = end + 1;
     }
 }
 
@@ -43,9 +47,14 @@ pub fn path(target: &[u8]) -> &[u8] {
 
 /// A number, an id, a hash: digits alone, or 8 and more hexadecimal digits, with or without dashes.
 fn is_one_of_many(segment: &[u8]) -> bool {
-    let hex = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
-    !segment.is_empty()
-        && (segment.iter().all(u8::is_ascii_digit) || segment.len() >= 8 && segment.iter().all(hex))
+    // Most segments are neither, and show it at once.
+    let Some(first) = segment.first().filter(|first| first.is_ascii_hexdigit()) else {
+        return false;
+    };
+    if first.is_ascii_digit() && segment.iter().all(u8::is_ascii_digit) {
+        return true;
+    }
+    segment.len() >= 8 && segment.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-')
 }
 
 #[cfg(test)]

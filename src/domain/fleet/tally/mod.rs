@@ -2,7 +2,7 @@
 //! in any order, but for two things that follow the order of the log: runs of failures, and which route
 //! classes have a name of their own once there are more than [`MOST_ROUTES`].
 //!
-//! * [`names`]: instances and pools as numbers; [`routes`]: route classes, and what is a health check.
+//! * [`names`]: instances and pools as numbers; [`routes`]: route classes as numbers.
 //! * [`run`]: runs of failed attempts.
 
 mod names;
@@ -26,7 +26,7 @@ use super::{
 };
 
 pub use self::{
-    routes::{MOST_ROUTES, is_probe},
+    routes::MOST_ROUTES,
     run::Run,
 };
 
