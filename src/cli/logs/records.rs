@@ -14,8 +14,8 @@ use super::read;
 use super::source::Source;
 use crate::accesslog::{Line, mask::masked};
 use crate::domain::fleet::event::{Event, What};
-use crate::domain::fleet::record::{Attempt, Record, Text};
 use crate::domain::fleet::probe::is_probe;
+use crate::domain::fleet::record::{Attempt, Record, Text};
 
 const CHUNK: usize = 256 * 1024;
 

@@ -25,10 +25,7 @@ use super::{
     settings::Settings,
 };
 
-pub use self::{
-    routes::MOST_ROUTES,
-    run::Run,
-};
+pub use self::{routes::MOST_ROUTES, run::Run};
 
 /// Redispatches closer to one another than this are told as one: what counts is when they begin.
 const REDISPATCH_US: i64 = 100_000;
