@@ -244,9 +244,13 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
         assert_eq!(items.len(), 1, "{name}: {items:?}");
         let at =
             |field: &str| -> jiff::Timestamp { items[0][field].as_str().unwrap().parse().unwrap() };
-        let first_fail = edge(&whole, id, 1, "min").await;
-        let last_fail = edge(&whole, id, 1, "max").await;
-        assert_eq!(at("started_at"), first_fail, "{name} began with the first fail");
+        let (first_fails, last_fail) = fails(&whole, id).await;
+        // Two locations are enough to open it. What the third saw a little earlier may arrive later.
+        assert!(
+            first_fails[..2].contains(&at("started_at")),
+            "{name} began with the first fail: {} of {first_fails:?}",
+            at("started_at")
+        );
         assert!(at("started_at") >= broken_at && at("opened_at") > at("started_at"), "{name}");
         assert!(
             at("ended_at") >= last_fail.max(healed_at) && at("ended_at") < at("resolved_at"),
@@ -321,17 +325,17 @@ async fn now_us(whole: &Whole) -> i64 {
         .unwrap()
 }
 
-/// First (`min`) or last (`max`) result with an outcome, to the millisecond.
-async fn edge(whole: &Whole, id: &str, outcome: i16, which: &str) -> jiff::Timestamp {
-    let sql = format!(
-        "select date_trunc('milliseconds', {which}(effective_at)) from report r join monitor m using (monitor_id)
-         where m.uid = $1 and r.outcome = $2"
-    );
-    let at: jiff_sqlx::Timestamp = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
-        .bind(id.parse::<uuid::Uuid>().unwrap())
-        .bind(outcome)
-        .fetch_one(whole.db.pool())
-        .await
-        .unwrap();
-    at.to_jiff()
+/// The first failed result of each location, earliest first, and the last of all; to the millisecond.
+async fn fails(whole: &Whole, id: &str) -> (Vec<jiff::Timestamp>, jiff::Timestamp) {
+    let rows: Vec<(jiff_sqlx::Timestamp, jiff_sqlx::Timestamp)> = sqlx::query_as(
+        "select date_trunc('milliseconds', min(effective_at)), date_trunc('milliseconds', max(effective_at))
+         from report r join monitor m using (monitor_id)
+         where m.uid = $1 and r.outcome = 1 group by r.location_id order by 1",
+    )
+    .bind(id.parse::<uuid::Uuid>().unwrap())
+    .fetch_all(whole.db.pool())
+    .await
+    .unwrap();
+    let last = rows.iter().map(|row| row.1.to_jiff()).max().unwrap();
+    (rows.iter().map(|row| row.0.to_jiff()).collect(), last)
 }
