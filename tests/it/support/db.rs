@@ -186,7 +186,6 @@ fn guardian() {
     let lease = open(&folder.join("lease"));
     let alive = open(&folder.join("guardian"));
     alive.lock().unwrap();
-    let lease = open(&folder.join("lease"));
     let dir = folder.join("db");
     runtime().block_on(async {
         let settings = postgres::Settings {
@@ -211,10 +210,6 @@ fn guardian() {
         server.stop().await;
     });
     fs::remove_dir_all(&dir).unwrap();
-    // In this order: whoever waits for the lease must not find us any more, nor take what we stopped for
-    // a cluster that runs.
-    drop(alive);
-    drop(lease);
 }
 
 /// Nothing here has to survive a power cut, and nothing should run beside the tests.
