@@ -48,6 +48,7 @@ pub async fn run(
     // Before anybody is served: reports need partitions, and a gap is noticed before new votes hide it.
     upkeep.partitions(clock.now()).await.context("the partitions of raw results")?;
     upkeep.sweep(clock.now()).await.context("the first sweep")?;
+    upkeep.follow_locations(clock.now()).await.context("the locations of monitors")?;
     let listen_url = listen_url(listener.local_addr().context("the address to listen on")?)?;
     let notifier = notifier(&config, &listen_url, &pool, &clock, &sealer)?;
     let sweep = health.pulse("sweep");

@@ -16,12 +16,12 @@ use super::{
     auth::{Admin, Viewer},
     error::{ApiError, ApiResult},
     monitor_form::{parse_labels, text_map},
-    monitor_save::follow_locations,
     request::{At, Json, List, Path, not_null},
 };
 use crate::{
     domain::{ids::LocationKey, monitor::Name},
     store::{self, agents::AgentRow, locations::LocationRow, wake::Change},
+    triage::Unfollowed,
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -154,7 +154,7 @@ async fn create_location(
         &detail,
     )
     .await?;
-    follow_locations(&mut tx, &state, None, now).await?;
+    state.triage.follow_locations(&mut tx, None, now).await?;
     let location = one(&mut tx, uid, now).await?;
     tx.commit().await?;
     Ok((StatusCode::CREATED, Json(location)))
@@ -212,7 +212,7 @@ async fn change_location(
         &detail,
     )
     .await?;
-    follow_locations(&mut tx, &state, None, now).await?;
+    state.triage.follow_locations(&mut tx, None, now).await?;
     store::wake::change(&mut tx, &[Change::Location(key)], now).await?;
     let location = one(&mut tx, id, now).await?;
     tx.commit().await?;
@@ -232,7 +232,7 @@ async fn delete_location(
     store::locations::lock_set(&mut tx).await?;
     let gone = one(&mut tx, id, now).await?;
     let key = key(&mut tx, id).await?;
-    follow_locations(&mut tx, &state, Some(key), now).await?;
+    state.triage.follow_locations(&mut tx, Some(key), now).await?;
     store::locations::delete(&mut tx, key, now).await?;
     store::agents::revoke_all(&mut tx, key, now).await?;
     let detail = json!({ "name": gone.name });
@@ -265,6 +265,15 @@ pub async fn find(conn: &mut PgConnection, word: &str) -> ApiResult<LocationKey>
     let rows = store::locations::list(conn).await?;
     let found = rows.iter().find(|row| row.name == word || row.uid.to_string() == word);
     found.map(|row| row.key).ok_or_else(|| ApiError::given("location", word, "is no location"))
+}
+
+impl From<Unfollowed> for ApiError {
+    fn from(why: Unfollowed) -> Self {
+        match why {
+            Unfollowed::NowhereElse(_) => Self::in_use(why.to_string()),
+            Unfollowed::Database(error) => error.into(),
+        }
+    }
 }
 
 async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {

@@ -15,10 +15,11 @@ use crate::{
         ids::LocationKey,
         monitor::{Interval, LocationSelector, Name, Policy, PolicySpec, Quorum, Timeout},
         secret::Secret,
-        selector::Candidate,
     },
-    store::{self, locations::LocationRow, monitors::MonitorRow},
+    store::{self, monitors::MonitorRow},
 };
+
+pub use crate::{domain::fields::text_map, triage::candidates};
 
 /// A monitor that may be stored.
 #[derive(Debug)]
@@ -266,25 +267,6 @@ pub async fn named(
         found.insert(name, value);
     }
     Ok(found)
-}
-
-/// Locations as a rule chooses among them.
-pub fn candidates(rows: &[LocationRow]) -> Vec<Candidate> {
-    rows.iter()
-        .map(|row| Candidate {
-            key: row.key,
-            id: row.uid.to_string(),
-            name: row.name.clone(),
-            labels: text_map(&row.labels),
-            enabled: row.enabled,
-        })
-        .collect()
-}
-
-/// A JSON object of text as a map; other values are left out.
-pub fn text_map(value: &Value) -> BTreeMap<String, String> {
-    let map = value.as_object().into_iter().flatten();
-    map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn parse_group(text: &str) -> Result<String, Invalid> {

@@ -1,7 +1,7 @@
 //! Saving, pausing and deleting monitors, and following the set of locations: one transaction each,
 //! which takes the monitor's lock first and tells the agents before it commits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -18,7 +18,6 @@ use crate::{
         decision::Live,
         ids::{LocationKey, MonitorKey},
         monitor::LocationSelector,
-        selector::Candidate,
     },
     store::{
         self,
@@ -147,76 +146,6 @@ pub async fn lock(conn: &mut PgConnection, uid: Uuid) -> ApiResult<MonitorRow> {
     let key = store::monitors::key(conn, uid).await?.ok_or(ApiError::NotFound("monitor"))?;
     store::live::lock(conn, &[key.0]).await?;
     store::monitors::get(conn, key).await?.ok_or(ApiError::NotFound("monitor"))
-}
-
-/// Makes every monitor look from where its rule says, after the set of locations or their labels have
-/// changed. The caller holds the set of locations. Refuses to leave a monitor with none.
-pub async fn follow_locations(
-    conn: &mut PgConnection,
-    state: &AppState,
-    gone: Option<LocationKey>,
-    now: Timestamp,
-) -> ApiResult<()> {
-    const CHUNK: i64 = 1_000;
-    let locations = store::locations::list(conn).await?;
-    let candidates: Vec<Candidate> =
-        monitor_form::candidates(&locations).into_iter().filter(|c| Some(c.key) != gone).collect();
-    let mut after = 0;
-    let mut changed: BTreeMap<MonitorKey, Vec<LocationKey>> = BTreeMap::new();
-    let mut enabled = HashSet::new();
-    loop {
-        let rows = store::monitors::selecting(conn, after, CHUNK).await?;
-        let Some(last) = rows.last() else { break };
-        after = last.key.0;
-        for row in &rows {
-            let chosen = selector(&row.locations)?.choose(&candidates);
-            if chosen.iter().map(|l| l.0).eq(row.looks_from.iter().copied()) {
-                continue;
-            }
-            if chosen.is_empty()
-                && gone.is_some_and(|gone| row.looks_from == [gone.0])
-                && locations.len() > 1
-            {
-                return Err(ApiError::in_use(format!(
-                    "The monitor {} looks from nowhere else; give it another location first.",
-                    row.name
-                )));
-            }
-            changed.insert(row.key, chosen);
-        }
-        enabled.extend(rows.iter().filter(|row| row.enabled).map(|row| row.key));
-    }
-    move_all(conn, state, changed, &enabled, now).await
-}
-
-async fn move_all(
-    conn: &mut PgConnection,
-    state: &AppState,
-    changed: BTreeMap<MonitorKey, Vec<LocationKey>>,
-    enabled: &HashSet<MonitorKey>,
-    now: Timestamp,
-) -> ApiResult<()> {
-    if changed.is_empty() {
-        return Ok(());
-    }
-    // All locks before the first change is told: telling takes the head of the assignments, the last.
-    let keys: Vec<i32> = changed.keys().map(|key| key.0).collect();
-    store::live::lock(conn, &keys).await?;
-    let (mut of, mut location, mut position) = (Vec::new(), Vec::new(), Vec::new());
-    for (key, chosen) in &changed {
-        for (i, chosen) in chosen.iter().enumerate() {
-            of.push(key.0);
-            location.push(chosen.0);
-            position.push(i16::try_from(i).unwrap_or(i16::MAX));
-        }
-    }
-    store::monitors::set_locations(conn, &keys, &of, &location, &position).await?;
-    for key in keys.iter().map(|key| MonitorKey(*key)).filter(|key| enabled.contains(key)) {
-        state.triage.edited(conn, key, now).await?;
-    }
-    let changes: Vec<Change> = keys.iter().map(|key| Change::Monitor(MonitorKey(*key))).collect();
-    store::wake::change(conn, &changes, now).await?;
-    Ok(())
 }
 
 /// A stored rule; it was checked when it was saved.

@@ -1,5 +1,7 @@
 //! Reading a JSON object field by field: each is taken once, and what nobody took is refused by name.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::Invalid;
@@ -105,6 +107,12 @@ pub fn unknown_field(name: &str, known: &[&str]) -> Invalid {
         return Invalid::new("", format!("has a field with an empty name; {known}"));
     }
     Invalid::new(name, format!("is not known here; {known}"))
+}
+
+/// A JSON object of text as a map; other values are left out.
+pub fn text_map(value: &Value) -> BTreeMap<String, String> {
+    let map = value.as_object().into_iter().flatten();
+    map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 /// What a JSON value is, in words: `text`, `a number`, `an object`.

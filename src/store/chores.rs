@@ -180,6 +180,15 @@ pub async fn forget(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()>
     )
     .execute(&mut *conn)
     .await?;
+    // Notices as long as the quarter hours, so that last year's incident still says who was told.
+    sqlx::query!(
+        "delete from notice n using incident i
+         where i.monitor_id = n.monitor_id and i.incident_id = n.incident_id and n.settled_at is not null
+           and i.resolved_at < $1::timestamptz - interval '400 days'",
+        now
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!("delete from audit where at < $1::timestamptz - interval '2 years'", now)
         .execute(conn)
         .await?;

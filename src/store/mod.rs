@@ -70,10 +70,15 @@ pub const WAKE_CHANNEL: &str = "quorate_wake";
 /// A pool as every process uses it: an acquire that takes longer than 3 s is an error, so that a
 /// stuck database never hangs a work loop.
 pub fn pool(options: PgConnectOptions, max: u32) -> PgPool {
+    // What the operator calls us in the URL is how they know us in their database's lists.
+    let options = match options.get_application_name() {
+        Some(_) => options,
+        None => options.application_name("quorate"),
+    };
     PgPoolOptions::new()
         .max_connections(max)
         .acquire_timeout(std::time::Duration::from_secs(3))
-        .connect_lazy_with(options.application_name("quorate"))
+        .connect_lazy_with(options)
 }
 
 /// Database time, the `now` of every decision.

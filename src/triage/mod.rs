@@ -7,6 +7,7 @@
 mod configs;
 mod context;
 mod effects;
+mod locations;
 mod waves;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +29,8 @@ use crate::store::reports::{CertificateRow, DetailRow, ReportRow};
 
 use self::context::Context;
 
+pub use self::locations::{Unfollowed, candidates};
+
 pub use self::configs::{MAX_PER_TRANSACTION, Settings, settings};
 
 /// A batch of an agent, authenticated.
@@ -38,6 +41,8 @@ pub struct Delivery {
     pub boot: Uuid,
     /// Round trip of the exchange before, in milliseconds.
     pub rtt_ms: f64,
+    /// Up to where the agent was told that its reports of this start are settled.
+    pub settled: i64,
     pub reports: Vec<Delivered>,
 }
 
@@ -65,6 +70,9 @@ pub struct Settled {
     pub accepted: u32,
     pub duplicate: u32,
     pub rejected: Vec<(i64, Refusal)>,
+    /// The database knows of less than the agent was told, as after a restore: nothing was taken, and
+    /// everything after this sequence has to come again.
+    pub resend_after: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -215,6 +223,10 @@ impl Triage {
     async fn accept_once(&self, delivery: &Delivery, now: Timestamp) -> sqlx::Result<Settled> {
         let mut tx = self.pool.begin().await?;
         let last = store::boots::lock(&mut tx, delivery.agent, delivery.boot, now).await?;
+        if last < delivery.settled {
+            // Taking the batch would skip what was lost, for good.
+            return Ok(Settled { resend_after: Some(last), ..Settled::default() });
+        }
         let mut settled = Settled::default();
         let oldest = store::reports::oldest(&mut tx).await?.unwrap_or(now);
         let fresh = self.sort_out(&mut tx, delivery, last, oldest, now, &mut settled).await?;

@@ -103,6 +103,14 @@ impl Upkeep {
         rollups::step(&self.pool, &zones, now).await
     }
 
+    /// Makes monitors look from where their rules say: a location may have come while nobody served.
+    pub async fn follow_locations(&self, now: Timestamp) -> anyhow::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        store::locations::lock_set(&mut tx).await?;
+        self.triage.follow_locations(&mut tx, None, now).await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Refolds one monitor whose late reports have all come; true when there may be more.
     pub async fn refold(&self, now: Timestamp) -> anyhow::Result<bool> {
         refold::step(&self.pool, now).await

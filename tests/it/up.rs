@@ -124,6 +124,34 @@ async fn a_database_that_runs_already_is_used_instead() {
 }
 
 #[tokio::test]
+async fn a_location_that_comes_later_joins_the_monitors_that_look_from_everywhere() {
+    let scratch = Scratch::new("up-later");
+    let dir = scratch.path().join("d");
+    let mut up = Up::start(&dir, &["--location", "one"]);
+    let token = fs::read_to_string(dir.join("admin.token")).unwrap();
+    let call = async |up: &Up, path: String, body: Option<serde_json::Value>| {
+        let url = format!("{}api/v1/monitors{path}", up.url);
+        let request = match body {
+            Some(body) => client().post(url).json(&body),
+            None => client().get(url),
+        };
+        let answer = request.bearer_auth(token.trim()).send().await.unwrap();
+        let shown: serde_json::Value = answer.json().await.unwrap();
+        let looks_from = shown["looks_from"].as_array().unwrap();
+        let names = looks_from.iter().map(|l| l["name"].as_str().unwrap().to_owned());
+        (shown["id"].as_str().unwrap().to_owned(), names.collect::<Vec<_>>())
+    };
+    let check = serde_json::json!({"kind": "http", "url": "https://shop.example/"});
+    let body = serde_json::json!({"name": "shop", "check": check});
+    let (id, names) = call(&up, String::new(), Some(body)).await;
+    assert_eq!(names, ["one"]);
+    up.stop(Signal::SIGINT);
+    let mut up = Up::start(&dir, &["--location", "one", "--location", "two"]);
+    assert_eq!(call(&up, format!("/{id}"), None).await.1, ["one", "two"]);
+    up.stop(Signal::SIGINT);
+}
+
+#[tokio::test]
 async fn bad_usage_names_the_option() {
     for (arguments, named) in [
         (["up", "--listen", "8080"], "--listen"),
