@@ -30,8 +30,6 @@ pub mod event {
     pub const PROBE_NOW: &str = "probe_now";
     /// [`super::Ping`]
     pub const PING: &str = "ping";
-    /// [`super::Resend`]
-    pub const RESEND: &str = "resend";
 }
 
 /// Everything this agent has to probe.
@@ -126,8 +124,8 @@ pub enum Purpose {
     Try,
 }
 
-/// The coordinator lost results, for one because its database was restored: send again what is kept of
-/// this process start after this sequence (agents keep settled batches for 24 h).
+/// The coordinator's database was restored and knows less than was settled: send again what is kept of
+/// this process start after this sequence (agents keep settled reports for 24 h).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resend {
     pub boot: Uuid,
@@ -155,6 +153,19 @@ pub struct Heartbeat {
     /// Round trip of the previous exchange, half of which corrects `wall`.
     #[serde(default)]
     pub rtt_ms: f64,
+    /// Up to where each process start that is still kept was settled, the latest first; at most
+    /// [`MAX_STARTS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<SettledUpTo>,
+}
+
+/// At most this many process starts in a heartbeat.
+pub const MAX_STARTS: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettledUpTo {
+    pub boot: Uuid,
+    pub seq: i64,
 }
 
 /// What [`Heartbeat::selfcheck`] holds once a round of the operator's references is over; absent with
@@ -181,6 +192,9 @@ pub struct Reference {
 pub struct HeartbeatAnswer {
     /// The coordinator's time, by which agents schedule.
     pub now: jiff::Timestamp,
+    /// Of what was said to be settled: what is not known here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resend: Vec<Resend>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,6 +203,9 @@ pub struct Batch {
     /// Round trip of the previous exchange.
     #[serde(default)]
     pub rtt_ms: f64,
+    /// Up to where the agent's reports of this start were settled before; 0 if it does not say.
+    #[serde(default)]
+    pub settled: i64,
     pub reports: Vec<Report>,
 }
 
@@ -211,13 +228,17 @@ pub struct Report {
     pub observation: Observation,
 }
 
-/// All of these are settled: the agent deletes them.
+/// All of these are settled, unless `resend_after` is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchAnswer {
     pub accepted: u32,
     pub duplicate: u32,
     #[serde(default)]
     pub rejected: Vec<Rejected>,
+    /// Nothing of the batch was taken, because less is known than was settled: go on after this
+    /// sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resend_after: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -212,15 +212,13 @@ impl Runner {
                     Err(error) => tell_unstored(&error),
                 }
             }
-            Work::ProbeNow(request) => self.probe_now(request, now),
-            Work::Resend(ask) => {
-                let again = self.shared.spool.lock().rewind(ask.boot, ask.after_seq);
-                let (boot, after) = (ask.boot, ask.after_seq);
-                match again {
-                    Ok(reports) => tracing::info!(%boot, after, reports, "asked to report again"),
-                    Err(error) => tracing::warn!(%boot, after, %error, "could not report again"),
+            Work::ProbeNow { request, until_us } => {
+                if boottime() < until_us {
+                    self.probe_now(request, now);
+                } else {
+                    // Nobody waits any more, and the target shall not see it.
+                    tracing::debug!(request = %request.request, "a request to probe has expired");
                 }
-                self.shared.spool.nudge();
             }
         }
     }

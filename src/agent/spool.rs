@@ -30,6 +30,7 @@ use uuid::Uuid;
 use super::time::Stamp;
 use super::vault::Vault;
 use crate::domain::observation::{Observation, RunKind};
+use crate::protocol::{MAX_STARTS, SettledUpTo};
 use boot::BootLog;
 
 /// What the coordinator has is kept so long, in case it was restored from a backup and asks again.
@@ -190,6 +191,20 @@ impl Spool {
             Some(log) => log.rewind(seq),
             None => Ok(0),
         }
+    }
+
+    /// Up to where the coordinator has answered for each process start of which something is kept, the
+    /// latest first.
+    pub fn settled(&self) -> Vec<SettledUpTo> {
+        let kept = self.boots.iter().rev().filter(|(_, log)| log.is_kept() && log.settled() > 0);
+        kept.map(|(boot, log)| SettledUpTo { boot: *boot, seq: log.settled() })
+            .take(MAX_STARTS)
+            .collect()
+    }
+
+    /// The same for one process start, 0 if there was nothing yet.
+    pub fn settled_of(&self, boot: Uuid) -> i64 {
+        self.boots.get(&boot).map_or(0, BootLog::settled)
     }
 
     /// Results that the coordinator has not answered for.

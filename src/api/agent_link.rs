@@ -25,8 +25,8 @@ use super::{
 use crate::{
     domain::token::KeyKind,
     protocol::{
-        BatchAnswer, Heartbeat, HeartbeatAnswer, MAX_BATCH, MAX_BATCH_BYTES, ProbeAnswer,
-        RejectCode, Rejected, Report,
+        BatchAnswer, Heartbeat, HeartbeatAnswer, MAX_BATCH, MAX_BATCH_BYTES, MAX_STARTS,
+        ProbeAnswer, RejectCode, Rejected, Report, Resend, SettledUpTo,
     },
     store::{self, agents::KnownAgent, wake::Change},
     triage::{Delivered, Delivery, Refusal, Reported, Settled},
@@ -76,7 +76,29 @@ async fn heartbeat(
         selfcheck: beat.selfcheck.as_ref(),
     };
     heard(&state, agent, &row, now).await?;
-    Ok(Json(HeartbeatAnswer { now }))
+    let resend = unknown(&state, agent, &beat.settled).await?;
+    Ok(Json(HeartbeatAnswer { now, resend }))
+}
+
+/// Of what an agent was told to be settled, what the database does not know: it was restored. A start of
+/// which nothing is known any more comes again from its beginning.
+async fn unknown(
+    state: &AppState,
+    agent: KnownAgent,
+    settled: &[SettledUpTo],
+) -> ApiResult<Vec<Resend>> {
+    let settled = settled.get(..MAX_STARTS).unwrap_or(settled);
+    if settled.is_empty() {
+        return Ok(Vec::new());
+    }
+    let boots: Vec<uuid::Uuid> = settled.iter().map(|told| told.boot).collect();
+    let mut conn = state.pool.acquire().await?;
+    let known = store::boots::last_seqs(&mut conn, agent.id, &boots).await?;
+    let lacking = settled.iter().filter_map(|told| {
+        let last = known.get(&told.boot).copied().unwrap_or(0);
+        (last < told.seq).then_some(Resend { boot: told.boot, after_seq: last })
+    });
+    Ok(lacking.collect())
 }
 
 /// Remembers that an agent is there. One that comes back takes its share of the work again.
@@ -108,6 +130,8 @@ struct RawBatch<'a> {
     boot: uuid::Uuid,
     #[serde(default)]
     rtt_ms: f64,
+    #[serde(default)]
+    settled: i64,
     #[serde(borrow)]
     reports: Vec<&'a RawValue>,
 }
@@ -194,6 +218,7 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
         location: agent.location,
         boot: batch.boot,
         rtt_ms: batch.rtt_ms,
+        settled: batch.settled,
         reports,
     })
 }
@@ -221,6 +246,7 @@ fn answered(settled: Settled) -> BatchAnswer {
         accepted: settled.accepted,
         duplicate: settled.duplicate,
         rejected: rejected.collect(),
+        resend_after: settled.resend_after,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where each agent's delivery has come to. The row's lock is the first in the order.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
@@ -28,6 +30,22 @@ pub async fn lock(
     )
     .fetch_one(conn)
     .await
+}
+
+/// The last sequence number stored of each of these starts; those that are not known are absent.
+pub async fn last_seqs(
+    conn: &mut PgConnection,
+    agent: Uuid,
+    boots: &[Uuid],
+) -> sqlx::Result<HashMap<Uuid, i64>> {
+    let rows = sqlx::query!(
+        "select boot, last_seq from agent_boot where agent_id = $1 and boot = any($2)",
+        agent,
+        boots
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.boot, row.last_seq)).collect())
 }
 
 /// Remembers how far delivery has come, and how many numbers were skipped on the way.

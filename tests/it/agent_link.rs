@@ -18,7 +18,7 @@ use quorate::{
     domain::observation::{Class, Outcome, RunKind},
     protocol::{
         Assignment, AssignmentChange, AssignmentSet, ProbeNow, Purpose, RejectCode, Rejected,
-        Report, Resend, Secrets,
+        Report, Resend, Secrets, SettledUpTo,
     },
 };
 use serde_json::json;
@@ -493,9 +493,46 @@ async fn settled_reports_come_again_when_a_restored_coordinator_asks() {
         seen.accepted.clear();
         seen.batches[0].boot
     });
-    end.send(end::RESEND, &Resend { boot, after_seq: 2 }).await;
+    end.until("it says what was settled", |seen| {
+        let settled = &seen.heartbeats.last().unwrap().settled;
+        settled == &[SettledUpTo { boot, seq: 6 }]
+    })
+    .await;
+    end.with(|seen| seen.resend = vec![Resend { boot, after_seq: 2 }]);
     end.until("four of them again", |seen| seen.accepted.len() == 4).await;
+    // A batch that is not taken, because what was before it is lost.
+    end.with(|seen| {
+        seen.accepted.clear();
+        seen.replies.push_back(Reply::ResendAfter(3));
+    });
+    end.send(end::PROBE_NOW, &ask(Purpose::Confirm, 5)).await;
+    end.until("all after the third, and the new one", |seen| seen.accepted.len() == 4).await;
     agent.stop().await;
+    end.with(|seen| {
+        let seqs: Vec<i64> = seen.accepted.keys().map(|(_, seq)| *seq).collect();
+        assert_eq!(seqs, [4, 5, 6, 7]);
+    });
+}
+
+#[tokio::test]
+async fn a_request_whose_time_is_over_is_not_run() {
+    let (end, dir) = (CoordinatorEnd::start().await, Scratch::new("link-expired"));
+    let (port, hits) = target(StatusCode::OK).await;
+    let agent = Agent::start(&end, dir.path());
+    end.send(end::SET, &set(1, [1], port)).await;
+    end.until("the first run", |seen| seen.accepted.len() == 1).await;
+    for purpose in [Purpose::Manual, Purpose::Confirm] {
+        end.send(end::PROBE_NOW, &ProbeNow { expires_in_ms: 0, ..ask(purpose, 1) }).await;
+    }
+    end.send(end::PROBE_NOW, &ProbeNow { request: Uuid::from_u128(7), ..ask(Purpose::Manual, 1) })
+        .await;
+    end.until("the request in time is answered", |seen| seen.answers.len() == 1).await;
+    agent.stop().await;
+    end.with(|seen| {
+        assert_eq!(seen.answers[0].request, Uuid::from_u128(7));
+        assert_eq!(seen.answers.len(), 1);
+    });
+    assert_eq!(hits.load(Ordering::Relaxed), 2, "the first run and the request in time");
 }
 
 #[tokio::test]

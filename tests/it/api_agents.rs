@@ -111,6 +111,68 @@ async fn a_report_out_of_order_is_history_and_costs_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_restored_database_asks_for_what_it_lost_and_nothing_is_doubled() {
+    let api = Api::start().await;
+    let (_, key) = api.location("eu").await;
+    let shop = text(&api.monitor("shop").await["id"]);
+    api.later(300);
+    let old = [report(1, &shop, 120_000.0), report(2, &shop, 60_000.0)];
+    deliver(&api, &key, &old).await.is(200);
+    // The backup is made here: the tables as they are now come back later.
+    let tables = ["agent_boot", "monitor_live", "report"];
+    for table in tables {
+        let copy = format!("create table kept_{table} as table {table}");
+        sqlx::query(sqlx::AssertSqlSafe(copy)).execute(api.db.pool()).await.unwrap();
+    }
+    let lost = [report(3, &shop, 0.0), report(4, &shop, 0.0)];
+    deliver(&api, &key, &lost[..1]).await.is(200);
+    api.later(60);
+    deliver(&api, &key, &lost[1..]).await.is(200);
+    for table in tables {
+        let back = format!("delete from {table}; insert into {table} select * from kept_{table}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(back)).execute(api.db.pool()).await.unwrap();
+    }
+    let count = async || {
+        let rows = api.get(&format!("monitors/{shop}/observations")).await.is(200);
+        rows["items"].as_array().unwrap().len()
+    };
+    assert_eq!(count().await, 2);
+
+    // A batch that goes on after what was lost is not taken, and the heartbeat asks as well.
+    api.later(60);
+    let batch = |settled: i64, reports: Value| json!({"boot": BOOT, "settled": settled, "reports": reports});
+    let send = async |batch: Value| {
+        raw(&api, &key, batch.to_string().into_bytes(), "identity").await.is(200)
+    };
+    let fifth = report(5, &shop, 0.0);
+    let answer = send(batch(4, json!([fifth.clone()]))).await;
+    assert_eq!(answer, json!({"accepted": 0, "duplicate": 0, "rejected": [], "resend_after": 2}));
+    let stranger = "01900000-0000-7000-8000-00000000b002";
+    let bearer = format!("Bearer {key}");
+    let beat = json!({
+        "boot": BOOT, "wall": api.clock.now().to_string(), "in_flight": 0, "spool": 0, "dropped": 0, "version": "1",
+        "settled": [{"boot": BOOT, "seq": 4}, {"boot": stranger, "seq": 9}]
+    });
+    let beat = async || {
+        let headers = [("authorization", bearer.as_str())];
+        api.plain(Method::POST, "/agent/v1/heartbeat", beat.clone(), &headers).await.is(200)
+    };
+    let asked = json!([{"boot": BOOT, "after_seq": 2}, {"boot": stranger, "after_seq": 0}]);
+    assert_eq!(beat().await["resend"], asked);
+
+    let again = json!([report(3, &shop, 120_000.0), report(4, &shop, 60_000.0), fifth]);
+    for (accepted, duplicate) in [(3, 0), (0, 3)] {
+        let answer = send(batch(2, again.clone())).await;
+        assert_eq!(
+            (&answer["accepted"], &answer["duplicate"]),
+            (&json!(accepted), &json!(duplicate))
+        );
+        assert_eq!(count().await, 5);
+    }
+    assert_eq!(beat().await["resend"], json!([{"boot": stranger, "after_seq": 0}]));
+}
+
+#[tokio::test]
 async fn a_batch_that_cannot_be_decoded_is_refused_as_a_whole() {
     let api = Api::start().await;
     let (_, key) = api.location("eu").await;

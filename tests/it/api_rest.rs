@@ -189,6 +189,7 @@ async fn all_say(api: &Api, monitor: &str, seq: i64, outcome: Outcome) {
             location: quorate::domain::ids::LocationKey(location),
             boot: agent,
             rtt_ms: 0.0,
+            settled: 0,
             reports: vec![Delivered { seq, report: Some(report) }],
         };
         api.state.triage.accept(&delivery, api.clock.now()).await.unwrap();

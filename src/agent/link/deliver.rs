@@ -8,7 +8,7 @@ use reqwest::{Method, header};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Link, Patience, Trouble};
+use super::{Link, Patience, Trouble, heartbeat};
 use crate::agent::Shared;
 use crate::agent::spool::Kept;
 use crate::agent::time::boottime;
@@ -103,6 +103,10 @@ async fn batch(
     // Only a coordinator's own answer settles: a captive portal says 200 too.
     let answer: BatchAnswer = serde_json::from_slice(&body)
         .map_err(|_| Trouble::Other("what takes reports is not a coordinator".to_owned()))?;
+    if let Some(after) = answer.resend_after {
+        heartbeat::report_again(shared, boot, after);
+        return Ok(());
+    }
     tell_rejected(boot, &answer);
     shared.spool.lock().settle(boot, last, shared.clock.now());
     *limit = (*limit * 2).min(MAX_BATCH);
@@ -118,7 +122,10 @@ struct Prepared {
 
 /// Reads the next reports of one process start and packs them. Reads files: not on an async thread.
 fn prepare(shared: &Shared, boot: Uuid, limit: usize) -> Result<Option<Prepared>, Trouble> {
-    let kept = shared.spool.lock().next(boot, limit.max(1), MAX_BATCH_BYTES / 2);
+    let (kept, settled) = {
+        let mut spool = shared.spool.lock();
+        (spool.next(boot, limit.max(1), MAX_BATCH_BYTES / 2), spool.settled_of(boot))
+    };
     let (Some(first), Some(last)) = (kept.first().cloned(), kept.last().map(|kept| kept.seq))
     else {
         return Ok(None);
@@ -139,7 +146,8 @@ fn prepare(shared: &Shared, boot: Uuid, limit: usize) -> Result<Option<Prepared>
         }
     };
     let rtt_ms = shared.time.rtt_ms();
-    let batch = Batch { boot, rtt_ms, reports: kept.into_iter().map(report).collect() };
+    let reports = kept.into_iter().map(report).collect();
+    let batch = Batch { boot, rtt_ms, settled, reports };
     let packed = serde_json::to_vec(&batch).map_err(|error| Trouble::Other(error.to_string()))?;
     let body =
         zstd::encode_all(&packed[..], 3).map_err(|error| Trouble::Other(error.to_string()))?;

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use reqwest::Method;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{Link, Trouble};
 use crate::agent::Shared;
@@ -44,9 +45,9 @@ pub async fn beat(link: Arc<Link>, shared: Arc<Shared>, shutdown: CancellationTo
 }
 
 async fn once(link: &Link, shared: &Shared) -> Result<(), Trouble> {
-    let (spool, dropped) = {
+    let (spool, dropped, settled) = {
         let spool = shared.spool.lock();
-        (spool.waiting(), spool.dropped())
+        (spool.waiting(), spool.dropped(), spool.settled())
     };
     let beat = Heartbeat {
         boot: link.boot,
@@ -57,6 +58,7 @@ async fn once(link: &Link, shared: &Shared) -> Result<(), Trouble> {
         selfcheck: shared.selfcheck(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rtt_ms: shared.time.rtt_ms(),
+        settled,
     };
     let sent = boottime();
     let answer = link.send(link.request(Method::POST, "heartbeat")?.json(&beat)).await?;
@@ -65,7 +67,20 @@ async fn once(link: &Link, shared: &Shared) -> Result<(), Trouble> {
     let answer: HeartbeatAnswer = serde_json::from_slice(&body)
         .map_err(|_| Trouble::Other("what answers heartbeats is not a coordinator".to_owned()))?;
     shared.time.learn(sent, received, answer.now, shared.clock.now());
+    for ask in answer.resend {
+        report_again(shared, ask.boot, ask.after_seq);
+    }
     Ok(())
+}
+
+/// The coordinator knows less of a process start than it has settled: what is kept of it waits again.
+pub fn report_again(shared: &Shared, boot: Uuid, after: i64) {
+    let again = shared.spool.lock().rewind(boot, after);
+    match again {
+        Ok(reports) => tracing::warn!(%boot, after, reports, "asked to report again"),
+        Err(error) => tracing::warn!(%boot, after, %error, "could not report again"),
+    }
+    shared.spool.nudge();
 }
 
 /// Brings one answer to whoever waits for it, as long as waiting makes sense.

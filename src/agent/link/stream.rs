@@ -14,15 +14,25 @@ use super::sse::{Event, Parser};
 use super::{Link, Trouble};
 use crate::agent::schedule::Task;
 use crate::agent::time::{CoordinatorTime, boottime};
-use crate::protocol::{self, Ping, ProbeNow, Resend};
+use crate::protocol::{self, Ping, ProbeNow};
 
 /// What the stream brings.
 #[derive(Debug)]
 pub enum Work {
-    Set { rev: i64, tasks: Vec<Task> },
-    Change { rev: i64, upsert: Vec<Task>, remove: Vec<Uuid> },
-    ProbeNow(ProbeNow),
-    Resend(Resend),
+    Set {
+        rev: i64,
+        tasks: Vec<Task>,
+    },
+    Change {
+        rev: i64,
+        upsert: Vec<Task>,
+        remove: Vec<Uuid>,
+    },
+    ProbeNow {
+        request: ProbeNow,
+        /// On the clock that counts suspend, in microseconds: not worth doing after this.
+        until_us: i64,
+    },
 }
 
 /// Follows the stream until `shutdown`. `since` is the revision that is known already.
@@ -114,7 +124,7 @@ impl Work {
     fn rev(&self) -> Option<i64> {
         match self {
             Work::Set { rev, .. } | Work::Change { rev, .. } => Some(*rev),
-            Work::ProbeNow(_) | Work::Resend(_) => None,
+            Work::ProbeNow { .. } => None,
         }
     }
 }
@@ -149,13 +159,16 @@ fn read(event: Event, time: &CoordinatorTime) -> Result<Option<Work>, serde_json
             Some(Work::Change { rev, upsert: tasks(&upsert), remove })
         }
         protocol::event::PROBE_NOW => match serde_json::from_str(data) {
-            Ok(request) => Some(Work::ProbeNow(request)),
+            Ok(request) => {
+                let request: ProbeNow = request;
+                let until_us = boottime().saturating_add(i64::from(request.expires_in_ms) * 1_000);
+                Some(Work::ProbeNow { request, until_us })
+            }
             Err(error) => {
                 tracing::warn!(%error, "a request to probe cannot be read");
                 None
             }
         },
-        protocol::event::RESEND => Some(Work::Resend(serde_json::from_str::<Resend>(data)?)),
         protocol::event::PING => {
             if let Ok(ping) = serde_json::from_str::<Ping>(data) {
                 time.hint(boottime(), ping.now);

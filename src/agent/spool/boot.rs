@@ -31,6 +31,9 @@ pub(super) struct BootLog {
     cursor: Cursor,
     /// What was read and not settled yet: sequence, and the place behind it.
     read: VecDeque<(i64, Cursor)>,
+    /// Sent back since the last reading: what is answered for now was read before, comes again and will
+    /// be recognised.
+    rewound: bool,
     unsynced: Vec<File>,
     dirty: bool,
     /// Written with another token: counted and dropped like the rest, never read.
@@ -77,6 +80,7 @@ impl BootLog {
             dropped: 0,
             cursor: Cursor::default(),
             read: VecDeque::new(),
+            rewound: false,
             unsynced: Vec::new(),
             dirty: false,
             foreign: false,
@@ -173,6 +177,7 @@ impl BootLog {
         bytes: usize,
     ) -> Vec<(i64, Vec<u8>)> {
         self.read.clear();
+        self.rewound = false;
         let mut found = Vec::new();
         let mut size = 0;
         let mut from = self.cursor;
@@ -265,7 +270,7 @@ impl BootLog {
     }
 
     pub(super) fn settle(&mut self, seq: i64, now: Timestamp) -> io::Result<()> {
-        if seq <= self.settled {
+        if seq <= self.settled || self.rewound {
             return Ok(());
         }
         let before = self.settled;
@@ -305,6 +310,7 @@ impl BootLog {
         self.settled = seq.max(0);
         self.cursor = Cursor::default();
         self.read.clear();
+        self.rewound = true;
         self.waiting = self.memory.len() as u64;
         for segment in &mut self.segments {
             if segment.last > seq {
@@ -318,6 +324,15 @@ impl BootLog {
         }
         self.note_settled()?;
         Ok(self.waiting.saturating_sub(before))
+    }
+
+    pub(super) fn settled(&self) -> i64 {
+        self.settled
+    }
+
+    /// Whether anything could be sent again.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.foreign && !(self.segments.is_empty() && self.memory.is_empty())
     }
 
     pub(super) fn waiting(&self) -> u64 {

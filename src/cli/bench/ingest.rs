@@ -181,6 +181,7 @@ fn deliveries(ready: &Ready, round: i64) -> Vec<(Delivery, Timestamp)> {
                 location: *location,
                 boot,
                 rtt_ms: 1.0,
+                settled: 0,
                 reports: reports.collect(),
             };
             batches.push((delivery, now));

@@ -19,7 +19,8 @@ use futures_util::StreamExt;
 use quorate::{
     clock::Clock,
     protocol::{
-        Batch, BatchAnswer, Heartbeat, HeartbeatAnswer, ProbeAnswer, Rejected, Report, event,
+        Batch, BatchAnswer, Heartbeat, HeartbeatAnswer, ProbeAnswer, Rejected, Report, Resend,
+        event,
     },
 };
 use tokio::{
@@ -42,6 +43,8 @@ pub(crate) enum Reply {
     Vanish,
     /// Accepted but for these.
     Reject(Vec<Rejected>),
+    /// Nothing of it is taken: go on after this sequence.
+    ResendAfter(i64),
 }
 
 /// What arrived, and what to do next.
@@ -58,6 +61,8 @@ pub(crate) struct Seen {
     pub(crate) replies: VecDeque<Reply>,
     /// 400 for every batch that holds a report of this monitor.
     pub(crate) poison: Option<Uuid>,
+    /// What the next heartbeat is asked to send again.
+    pub(crate) resend: Vec<Resend>,
     /// 413 for larger batches.
     pub(crate) largest: Option<usize>,
     stream: Option<mpsc::UnboundedSender<String>>,
@@ -166,8 +171,11 @@ async fn stream(
 }
 
 async fn heartbeat(State(shared): State<Shared>, Json(beat): Json<Heartbeat>) -> Response {
-    shared.note(|seen| seen.heartbeats.push(beat));
-    Json(HeartbeatAnswer { now: Clock::system().now() }).into_response()
+    let resend = shared.note(|seen| {
+        seen.heartbeats.push(beat);
+        std::mem::take(&mut seen.resend)
+    });
+    Json(HeartbeatAnswer { now: Clock::system().now(), resend }).into_response()
 }
 
 async fn answers(State(shared): State<Shared>, Json(answer): Json<ProbeAnswer>) -> Response {
@@ -205,6 +213,9 @@ async fn reports(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
             (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "0")]).into_response()
         }
         Some(Reply::Portal) => axum::response::Html("<p>Please sign in</p>").into_response(),
+        Some(Reply::ResendAfter(seq)) => {
+            Json(BatchAnswer { resend_after: Some(seq), ..answer }).into_response()
+        }
         Some(Reply::Reject(rejected)) => Json(BatchAnswer { rejected, ..answer }).into_response(),
         Some(Reply::Vanish) => {
             shared.gate.cut();
@@ -259,4 +270,4 @@ impl Gate {
 }
 
 /// Names of the stream's events, for tests that send them.
-pub(crate) use event::{CHANGE, PING, PROBE_NOW, RESEND, SET};
+pub(crate) use event::{CHANGE, PING, PROBE_NOW, SET};

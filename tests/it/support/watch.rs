@@ -54,7 +54,14 @@ impl Agent {
                 Delivered { seq: self.seq, report: Some(report) }
             })
             .collect();
-        Delivery { agent: self.id, location: self.location, boot: self.boot, rtt_ms: 0.0, reports }
+        Delivery {
+            agent: self.id,
+            location: self.location,
+            boot: self.boot,
+            rtt_ms: 0.0,
+            settled: 0,
+            reports,
+        }
     }
 }
 
