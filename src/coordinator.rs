@@ -100,7 +100,7 @@ fn notifier(
     sealer: &Sealer,
 ) -> anyhow::Result<Notifier> {
     let server = &config.server;
-    let smtp_url = server.smtp_url.as_ref().map(|url| url.reveal());
+    let smtp_url = server.smtp_url.as_ref().map(|url| url.expose().as_str());
     let extra_ca = server.extra_ca.as_ref().map(|file| {
         std::fs::read_to_string(file)
             .with_context(|| format!("QUORATE_EXTRA_CA: {}", file.display()))
@@ -142,7 +142,7 @@ async fn keep_time(clock: Clock, pool: PgPool) {
 /// The key from the environment, or else from the file, which is made if it is not there.
 fn sealer(config: &CoordinatorConfig) -> anyhow::Result<Sealer> {
     match (&config.secret_key, &config.secret_key_file) {
-        (Some(key), _) => Ok(Sealer::from_text(key.reveal())?),
+        (Some(key), _) => Ok(Sealer::from_text(key.expose())?),
         (None, Some(file)) => Ok(Sealer::from_file(file)?),
         (None, None) => anyhow::bail!(
             "there is no key to encrypt stored secrets with.\nMake one (openssl rand -base64 32) and give it to every coordinator as QUORATE_SECRET_KEY."

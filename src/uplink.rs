@@ -14,7 +14,7 @@ use crate::config::Secret;
 pub struct Uplink {
     http: reqwest::Client,
     base: Url,
-    token: Secret,
+    token: Secret<String>,
     timing: Timing,
 }
 
@@ -56,7 +56,7 @@ impl Uplink {
     /// this machine or `insecure` allows it.
     pub fn new(
         base: &Url,
-        token: &Secret,
+        token: &Secret<String>,
         insecure: bool,
         roots: rustls::RootCertStore,
         user_agent: &str,
@@ -91,7 +91,7 @@ impl Uplink {
     /// A request to a path below the coordinator's address, with the token.
     pub fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Trouble> {
         let url = self.base.join(path).map_err(|error| Trouble::Other(error.to_string()))?;
-        Ok(self.http.request(method, url).bearer_auth(self.token.reveal()))
+        Ok(self.http.request(method, url).bearer_auth(self.token.expose()))
     }
 
     /// Sends and waits for the head of the answer, whatever it says.
@@ -223,7 +223,7 @@ mod tests {
     };
 
     fn uplink(url: &str, insecure: bool) -> anyhow::Result<Uplink> {
-        let (url, token) = (url.parse().unwrap(), Secret::new("t"));
+        let (url, token) = (url.parse().unwrap(), Secret::from("t"));
         Uplink::new(&url, &token, insecure, rustls::RootCertStore::empty(), "test", TIMING)
     }
 

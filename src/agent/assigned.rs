@@ -143,7 +143,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::config::Secret;
+    use crate::domain::secret::Secret;
     use crate::protocol::Secrets;
 
     fn task(id: u128, version: u32) -> Task {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn open(dir: &Path, token: &str) -> (Assigned, Found) {
-        Assigned::open(dir, Vault::new(&Secret::new(token))).unwrap()
+        Assigned::open(dir, Vault::new(&Secret::from(token))).unwrap()
     }
 
     fn known(found: &Found) -> Vec<(u128, u32)> {

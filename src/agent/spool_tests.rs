@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::super::journal::{HEADER, Journal, Reader};
 use super::*;
-use crate::config::Secret;
 use crate::domain::observation::{Outcome, Phases};
+use crate::domain::secret::Secret;
 
 /// A folder of this test's own, removed at the end.
 struct Scratch(PathBuf);
@@ -28,7 +28,7 @@ impl Drop for Scratch {
 }
 
 fn vault() -> Vault {
-    Vault::new(&Secret::new("token"))
+    Vault::new(&Secret::from("token"))
 }
 
 fn boot(number: u128) -> Uuid {
@@ -212,7 +212,7 @@ fn results_of_another_token_are_left_alone() {
     let mut spool = open(&scratch, 1);
     append(&mut spool, 3);
     drop(spool);
-    let other = Vault::new(&Secret::new("another"));
+    let other = Vault::new(&Secret::from("another"));
     let mut spool = Spool::open(&scratch.0, other, 1 << 20, boot(2)).unwrap();
     assert_eq!((spool.waiting(), seqs(&mut spool, 1)), (0, vec![]));
     spool.expire(at(1_000_000));

@@ -6,7 +6,7 @@ use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-use crate::config::Secret;
+use crate::domain::secret::Secret;
 
 /// Bytes that sealing adds: nonce and tag.
 pub const OVERHEAD: usize = NONCE + 16;
@@ -26,8 +26,8 @@ impl std::fmt::Debug for Vault {
 }
 
 impl Vault {
-    pub fn new(token: &Secret) -> Self {
-        let root = Hkdf::<Sha256>::new(Some(b"quorate agent disk"), token.reveal().as_bytes());
+    pub fn new(token: &Secret<String>) -> Self {
+        let root = Hkdf::<Sha256>::new(Some(b"quorate agent disk"), token.expose().as_bytes());
         let mut key = [0; 32];
         let mut key_id = [0; 8];
         root.expand(b"records", &mut key).expect("32 bytes are a valid length");
@@ -64,19 +64,19 @@ mod tests {
 
     #[test]
     fn a_record_opens_in_its_place_with_its_key_and_undamaged() {
-        let vault = Vault::new(&Secret::new("one"));
+        let vault = Vault::new(&Secret::from("one"));
         let sealed = vault.seal(b"here", b"secret");
         assert_eq!(sealed.len(), 6 + OVERHEAD);
         assert!(!sealed.windows(6).any(|part| part == b"secret"));
         assert_eq!(vault.open(b"here", &sealed).as_deref(), Some(&b"secret"[..]));
         assert_eq!(vault.open(b"there", &sealed), None);
-        assert_eq!(Vault::new(&Secret::new("two")).open(b"here", &sealed), None);
+        assert_eq!(Vault::new(&Secret::from("two")).open(b"here", &sealed), None);
         for at in 0..sealed.len() {
             let mut damaged = sealed.clone();
             damaged[at] ^= 1;
             assert_eq!(vault.open(b"here", &damaged), None);
             assert_eq!(vault.open(b"here", &sealed[..at]), None);
         }
-        assert_ne!(Vault::new(&Secret::new("two")).key_id(), vault.key_id());
+        assert_ne!(Vault::new(&Secret::from("two")).key_id(), vault.key_id());
     }
 }

@@ -29,7 +29,7 @@ use crate::{
         ProbeAnswer, RejectCode, Rejected, Report, Resend, SettledUpTo,
     },
     store::{self, agents::KnownAgent, wake::Change},
-    triage::{Delivered, Delivery, Refusal, Reported, Settled},
+    triage::{Delivered, Refusal, ReportBatch, Reported, Settled},
 };
 
 pub fn router() -> Router<AppState> {
@@ -190,7 +190,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
         .map_err(|error| ApiError::Malformed(format!("The message cannot be read: {error}.")))
 }
 
-fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
+fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<ReportBatch> {
     let bad = |what: String| ApiError::Malformed(format!("The batch cannot be read: {what}."));
     let plain = without_nul(plain);
     let plain = plain.as_ref();
@@ -213,7 +213,7 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<Delivery> {
             }
         });
     }
-    Ok(Delivery {
+    Ok(ReportBatch {
         agent: agent.id,
         location: agent.location,
         boot: batch.boot,

@@ -4,11 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use url::Url;
 
-use super::{
-    Secret,
-    value::{DatabaseUrl, LocationSpec, address, seconds},
-};
-use crate::domain::address::AllowNet;
+use super::value::{DatabaseUrl, LocationSpec, address, seconds, secret};
+use crate::domain::{address::AllowNet, secret::Secret};
 
 /// Everything on this machine: a private Postgres, one coordinator and simulated locations.
 #[derive(Debug, Clone, clap::Args)]
@@ -39,8 +36,8 @@ pub struct UpConfig {
     #[arg(long, env = "QUORATE_PG_BIN_DIR", value_name = "DIR")]
     pub pg_bin_dir: Option<PathBuf>,
     /// The key that encrypts stored secrets, instead of the one kept in the data folder.
-    #[arg(long, env = "QUORATE_SECRET_KEY", value_name = "KEY", hide_env_values = true)]
-    pub secret_key: Option<Secret>,
+    #[arg(long, env = "QUORATE_SECRET_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret)]
+    pub secret_key: Option<Secret<String>>,
     #[command(flatten)]
     pub server: ServerConfig,
 }
@@ -71,9 +68,10 @@ pub struct CoordinatorConfig {
         long,
         value_name = "KEY",
         hide_env_values = true,
+        value_parser = secret,
         conflicts_with = "secret_key_file"
     )]
-    pub secret_key: Option<Secret>,
+    pub secret_key: Option<Secret<String>>,
     /// A file with that key, used without QUORATE_SECRET_KEY; made (mode 0600) if it is not there.
     #[arg(long, env = "QUORATE_SECRET_KEY_FILE", value_name = "FILE")]
     pub secret_key_file: Option<PathBuf>,
@@ -88,8 +86,8 @@ pub struct ServerConfig {
     #[arg(long, env = "QUORATE_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<Url>,
     /// The mail server: smtp://user:password@host:587 or smtps://…:465. Overrides the settings page.
-    #[arg(long, env = "QUORATE_SMTP_URL", value_name = "URL", hide_env_values = true)]
-    pub smtp_url: Option<Secret>,
+    #[arg(long, env = "QUORATE_SMTP_URL", value_name = "URL", hide_env_values = true, value_parser = secret)]
+    pub smtp_url: Option<Secret<String>>,
     /// A file of certificates (PEM) to trust beside the system's when mail and webhooks go out: a
     /// company's own authority.
     #[arg(long, env = "QUORATE_EXTRA_CA", value_name = "FILE")]

@@ -4,7 +4,10 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use url::Url;
 
-use super::Secret;
+use super::{
+    Secret,
+    value::{address, secret},
+};
 
 /// Follows log files and forwards them to a coordinator, each byte once. Goes on after a rotation, a
 /// restart, and however long the coordinator is away: the files are the buffer.
@@ -16,8 +19,8 @@ pub struct ShipConfig {
     pub coordinator_url: Url,
 
     /// A shipper's token; the fleet's page makes one.
-    #[arg(long, env = "QUORATE_SHIPPER_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub token: Secret,
+    #[arg(long, env = "QUORATE_SHIPPER_TOKEN", hide_env_values = true, value_name = "TOKEN", value_parser = secret)]
+    pub token: Secret<String>,
 
     /// The fleet whose logs these are: its name or id.
     #[arg(long, env = "QUORATE_FLEET", value_name = "F")]
@@ -66,7 +69,7 @@ pub struct ShipConfig {
     pub ca_file: Option<PathBuf>,
 
     /// Where this shipper answers /livez, /readyz and /startupz about itself. Default: nowhere.
-    #[arg(long, env = "QUORATE_HEALTH_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "QUORATE_HEALTH_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub health_listen: Option<SocketAddr>,
 
     /// Rhythm; only tests change it.

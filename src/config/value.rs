@@ -4,6 +4,8 @@ use std::{fmt, net::SocketAddr, str::FromStr, time::Duration};
 
 use sqlx::postgres::PgConnectOptions;
 
+use crate::domain::secret::Secret;
+
 /// A location as `up` simulates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocationSpec {
@@ -69,6 +71,14 @@ impl FromStr for DatabaseUrl {
     }
 }
 
+/// A token, key or password; blanks at its ends were not meant.
+pub(super) fn secret(text: &str) -> Result<Secret<String>, String> {
+    match text.trim() {
+        "" => Err("must not be empty".to_owned()),
+        text => Ok(Secret::from(text)),
+    }
+}
+
 /// An address with its port.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match text.parse::<u16>() {
@@ -110,6 +120,16 @@ mod tests {
         for bad in ["localhost:8080", "127.0.0.1", "70000", ""] {
             assert!(address(bad).unwrap_err().contains("such as 127.0.0.1:8080"), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_trimmed_and_never_printed() {
+        let read = secret(" qra_abc\n").unwrap();
+        assert_eq!(
+            (format!("{read:?}"), read.expose().as_str()),
+            ("[secret]".to_owned(), "qra_abc")
+        );
+        assert!(secret(" ").is_err());
     }
 
     #[test]

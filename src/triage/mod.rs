@@ -35,7 +35,7 @@ pub use self::configs::{MAX_PER_TRANSACTION, Settings, settings};
 
 /// A batch of an agent, authenticated.
 #[derive(Debug, Clone)]
-pub struct Delivery {
+pub struct ReportBatch {
     pub agent: Uuid,
     pub location: LocationKey,
     pub boot: Uuid,
@@ -139,7 +139,7 @@ impl Triage {
 
     /// Takes an agent's batch: at most [`MAX_PER_TRANSACTION`] reports. Everything in it is settled
     /// when this returns; on an error nothing is.
-    pub async fn accept(&self, delivery: &Delivery, now: Timestamp) -> sqlx::Result<Settled> {
+    pub async fn accept(&self, delivery: &ReportBatch, now: Timestamp) -> sqlx::Result<Settled> {
         let mut attempt = 0;
         loop {
             match self.accept_once(delivery, now).await {
@@ -220,7 +220,7 @@ impl Triage {
         save(conn, &decided, true).await
     }
 
-    async fn accept_once(&self, delivery: &Delivery, now: Timestamp) -> sqlx::Result<Settled> {
+    async fn accept_once(&self, delivery: &ReportBatch, now: Timestamp) -> sqlx::Result<Settled> {
         let mut tx = self.pool.begin().await?;
         let last = store::boots::lock(&mut tx, delivery.agent, delivery.boot, now).await?;
         if last < delivery.settled {
@@ -256,7 +256,7 @@ impl Triage {
     async fn sort_out<'a>(
         &self,
         conn: &mut PgConnection,
-        delivery: &'a Delivery,
+        delivery: &'a ReportBatch,
         last: i64,
         oldest: Timestamp,
         now: Timestamp,

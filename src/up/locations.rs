@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Local {
     pub(super) name: String,
-    pub(super) key: Secret,
+    pub(super) key: Secret<String>,
     /// For its spool.
     pub(super) dir: PathBuf,
 }

@@ -14,8 +14,11 @@ use axum::{Router, http::StatusCode, routing::get};
 use quorate::{
     agent,
     clock::Clock,
-    config::{AgentConfig, LinkTiming, Secret},
-    domain::observation::{Class, Outcome, RunKind},
+    config::{AgentConfig, LinkTiming},
+    domain::{
+        observation::{Class, Outcome, RunKind},
+        secret::Secret,
+    },
     protocol::{
         Assignment, AssignmentChange, AssignmentSet, ProbeNow, Purpose, RejectCode, Rejected,
         Report, Resend, Secrets, SettledUpTo,
@@ -43,7 +46,8 @@ impl Agent {
     }
 
     fn start_with(end: &CoordinatorEnd, dir: &Path, change: impl FnOnce(&mut AgentConfig)) -> Self {
-        let mut config = AgentConfig::new(end.url.clone(), Secret::new("qra_test"), dir.to_owned());
+        let mut config =
+            AgentConfig::new(end.url.clone(), Secret::from("qra_test"), dir.to_owned());
         config.allow_net = vec!["127.0.0.0/8".parse().unwrap()];
         config.timing = LinkTiming {
             heartbeat: Duration::from_millis(30),

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use quorate::{
     domain::observation::{Class, Outcome},
-    triage::{Delivered, Delivery, Reported},
+    triage::{Delivered, ReportBatch, Reported},
 };
 use serde_json::{Value, json};
 
@@ -184,7 +184,7 @@ async fn all_say(api: &Api, monitor: &str, seq: i64, outcome: Outcome) {
             age_estimated: false,
             observation: observation(outcome, class, Some(status)),
         };
-        let delivery = Delivery {
+        let delivery = ReportBatch {
             agent,
             location: quorate::domain::ids::LocationKey(location),
             boot: agent,

@@ -16,7 +16,7 @@ use crate::domain::monitor::Policy;
 use crate::domain::observation::{Observation, Outcome, Phases, RunKind};
 use crate::store;
 use crate::store::reports::ReportRow;
-use crate::triage::{Delivered, Delivery, MAX_PER_TRANSACTION, Reported, Triage};
+use crate::triage::{Delivered, MAX_PER_TRANSACTION, ReportBatch, Reported, Triage};
 use crate::up::postgres::{Postgres, Settings};
 
 /// The share of a bare COPY's speed that must be reached.
@@ -165,7 +165,7 @@ fn steady(locations: &[LocationKey], start: Timestamp) -> (Live, Option<i64>) {
 }
 
 /// Every location reports every monitor once, in batches, with the instant at which each is received.
-fn deliveries(ready: &Ready, round: i64) -> Vec<(Delivery, Timestamp)> {
+fn deliveries(ready: &Ready, round: i64) -> Vec<(ReportBatch, Timestamp)> {
     let mut batches = Vec::new();
     for (index, (location, agent)) in ready.agents.iter().enumerate() {
         let now = ready.start + SignedDuration::from_secs(60 * round + index as i64);
@@ -176,7 +176,7 @@ fn deliveries(ready: &Ready, round: i64) -> Vec<(Delivery, Timestamp)> {
             });
             // A start of its own for each batch, so that one agent's batches need no order here.
             let boot = store::id_at(now);
-            let delivery = Delivery {
+            let delivery = ReportBatch {
                 agent: *agent,
                 location: *location,
                 boot,
@@ -192,7 +192,7 @@ fn deliveries(ready: &Ready, round: i64) -> Vec<(Delivery, Timestamp)> {
 
 async fn accept_all(
     triage: &Arc<Triage>,
-    mut batches: Vec<(Delivery, Timestamp)>,
+    mut batches: Vec<(ReportBatch, Timestamp)>,
     streams: u8,
 ) -> anyhow::Result<()> {
     let mut tasks = JoinSet::new();

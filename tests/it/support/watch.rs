@@ -8,7 +8,7 @@ use quorate::{
         observation::{Class, Observation, Outcome, Phases, RunKind},
     },
     store,
-    triage::{Delivered, Delivery, Reported, Settled, Triage},
+    triage::{Delivered, ReportBatch, Reported, Settled, Triage},
     upkeep::Upkeep,
 };
 use sqlx::PgPool;
@@ -38,7 +38,7 @@ impl Agent {
         &mut self,
         now: Timestamp,
         reports: impl IntoIterator<Item = (Uuid, Timestamp, Observation)>,
-    ) -> Delivery {
+    ) -> ReportBatch {
         let reports = reports
             .into_iter()
             .map(|(monitor, at, observation)| {
@@ -54,7 +54,7 @@ impl Agent {
                 Delivered { seq: self.seq, report: Some(report) }
             })
             .collect();
-        Delivery {
+        ReportBatch {
             agent: self.id,
             location: self.location,
             boot: self.boot,

@@ -7,8 +7,9 @@ use clap::Parser;
 use quorate::{
     agent,
     clock::Clock,
-    config::{AgentConfig, CoordinatorConfig, LinkTiming, Secret},
+    config::{AgentConfig, CoordinatorConfig, LinkTiming},
     coordinator,
+    domain::secret::Secret,
     process::Shutdown,
 };
 use reqwest::Method;

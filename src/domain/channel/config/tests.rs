@@ -1,0 +1,114 @@
+use super::*;
+
+fn parse(kind: ChannelKind, config: Value) -> Result<ParsedChannel, Invalid> {
+    ChannelConfig::parse(kind, &config, None)
+}
+
+#[track_caller]
+fn refused(kind: ChannelKind, config: Value, field: &str, says: &str) {
+    let invalid = parse(kind, config).expect_err("must be refused");
+    assert_eq!(invalid.field, field);
+    assert!(invalid.message.contains(says), "{invalid}");
+}
+
+#[test]
+fn email_takes_addresses_once_each() {
+    let parsed = parse(
+        ChannelKind::Email,
+        json!({"to": [" ops@example.com", "OPS@example.com", "b+c@d.example"]}),
+    )
+    .unwrap();
+    assert_eq!(parsed.config.to_json(), json!({"to": ["ops@example.com", "b+c@d.example"]}));
+    assert!(parsed.secrets.is_empty());
+    assert_eq!(parsed.config.destination(), "ops@example.com, b+c@d.example");
+}
+
+#[test]
+fn email_refusals_name_the_field() {
+    use ChannelKind::Email;
+    refused(Email, json!([]), "config", "object");
+    refused(Email, json!({}), "config.to", "is needed");
+    refused(Email, json!({"to": []}), "config.to", "1 to 50");
+    refused(Email, json!({"to": vec!["a@b.example"; 51]}), "config.to", "51");
+    refused(Email, json!({"to": ["a@b.example", "nobody"]}), "config.to[1]", "not a mail address");
+    refused(
+        Email,
+        json!({"to": ["a@b.example\r\nBcc: x@y.example"]}),
+        "config.to[0]",
+        "not a mail address",
+    );
+    refused(Email, json!({"to": [5]}), "config.to[0]", "text");
+    refused(Email, json!({"to": ["a@b.example"], "cc": []}), "config.cc", "known are to");
+}
+
+#[test]
+fn a_webhook_hides_its_header_values_and_its_key() {
+    let mut parsed = parse(
+        ChannelKind::Webhook,
+        json!({"url": "https://hooks.example/in?token=t", "headers": {"X-Team": "s3cret"}}),
+    )
+    .unwrap();
+    let key = parsed.ensure_key([7; 32]).unwrap();
+    assert_eq!(key_bytes(&key).unwrap(), [7; 32]);
+    assert_eq!(parsed.ensure_key([8; 32]), None, "a key that is there stays");
+    let shown = parsed.config.to_json();
+    assert_eq!(
+        shown,
+        json!({"url": "https://hooks.example/in?token=t", "headers": {"x-team": null}})
+    );
+    assert_eq!(parsed.config.destination(), "https://hooks.example/in");
+
+    let kept = ChannelSecrets::from_text(&parsed.secrets.to_text()).unwrap();
+    assert_eq!(kept, parsed.secrets);
+    let again = ChannelConfig::stored(ChannelKind::Webhook, &shown, &kept).unwrap();
+    assert_eq!(again, parsed);
+    assert_eq!(ChannelConfig::parse(ChannelKind::Webhook, &shown, Some(&parsed)).unwrap(), parsed);
+    assert!(!format!("{again:?}").contains("s3cret"));
+}
+
+#[test]
+fn a_stored_header_value_does_not_follow_the_url_to_another_host() {
+    let with = |url: &str, value: Value| json!({"url": url, "headers": {"x": value}});
+    let mut before =
+        parse(ChannelKind::Webhook, with("https://a.example/1", json!("s3cret"))).unwrap();
+    before.ensure_key([7; 32]);
+    let edit = |config| ChannelConfig::parse(ChannelKind::Webhook, &config, Some(&before));
+    assert_eq!(edit(with("https://a.example/2", Value::Null)).unwrap().secrets, before.secrets);
+    for elsewhere in ["https://b.example/1", "http://a.example/1", "https://a.example:444/1"] {
+        let invalid = edit(with(elsewhere, Value::Null)).unwrap_err();
+        assert_eq!(invalid.field, "config.headers.x");
+        assert_eq!(edit(with(elsewhere, json!("new"))).unwrap().secrets.key, before.secrets.key);
+    }
+}
+
+#[test]
+fn webhook_refusals_name_the_field() {
+    use ChannelKind::Webhook;
+    let with = |name: &str, value: Value| json!({"url": "https://a.example/", name: value});
+    refused(Webhook, json!({}), "config.url", "is needed");
+    refused(Webhook, json!({"url": "nonsense"}), "config.url", "not a URL");
+    refused(Webhook, json!({"url": "ftp://a.example/"}), "config.url", "https://");
+    refused(Webhook, json!({"url": "https://u:p@a.example/"}), "config.url", "header");
+    refused(Webhook, json!({"url": "https://a.example/#x"}), "config.url", "#fragment");
+    refused(
+        Webhook,
+        json!({"url": format!("https://a.example/{}", "x".repeat(2_000))}),
+        "config.url",
+        "2000",
+    );
+    refused(Webhook, with("method", json!("PUT")), "config.method", "known are url");
+    refused(Webhook, with("headers", json!([])), "config.headers", "object");
+    refused(Webhook, with("headers", json!({"a b": "x"})), "config.headers.a b", "name");
+    refused(
+        Webhook,
+        with("headers", json!({"Webhook-Id": "x"})),
+        "config.headers.Webhook-Id",
+        "itself",
+    );
+    refused(Webhook, with("headers", json!({"x": "a\nb"})), "config.headers.x", "character");
+    refused(Webhook, with("headers", json!({"x": 5})), "config.headers.x", "text");
+    refused(Webhook, with("headers", json!({"x": null})), "config.headers.x", "has no value");
+    refused(Webhook, with("headers", json!({"X": "1", "x": "2"})), "config.headers.x", "twice");
+    refused(Webhook, with("secret", json!("whsec_!")), "config.secret", "base64");
+    refused(Webhook, with("secret", json!("whsec_c2hvcnQ=")), "config.secret", "24 to 64");
+}
