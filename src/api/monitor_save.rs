@@ -1,4 +1,4 @@
-//! Saving, pausing and deleting monitors, and following the set of locations: one transaction each,
+//! Saving, pausing and deleting monitors: one transaction each,
 //! which takes the monitor's lock first and tells the agents before it commits.
 
 use std::collections::HashMap;

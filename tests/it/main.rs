@@ -31,11 +31,8 @@ mod probe_dns;
 mod probe_hostile;
 mod probe_http;
 mod probe_tls;
-<<<<<<< HEAD
 mod races;
-=======
 mod retention;
->>>>>>> 8634c45 (triage: monitors follow locations whoever adds them; store: old notices go, the operator's application name stays)
 mod support;
 mod triage;
 mod turmoil;
