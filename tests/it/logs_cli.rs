@@ -301,3 +301,45 @@ async fn a_pipe_gets_120_columns_without_colour_and_terminals_what_they_ask_for(
     let (_, out, _) = quorate(&[HAPROXY, "--color", "always"]).await;
     assert!(out.starts_with("\u{1b}[") && out.contains("\u{1b}[2m"), "{out}");
 }
+
+#[tokio::test]
+async fn formats_of_ones_own_are_read_as_they_are_described() {
+    let folder = Scratch::new("logs-own");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (nginx, json_lines, map) = (path("own.log"), path("own.jsonl"), path("map"));
+    let line = "10.9.0.11:8080, 10.9.0.12:8080|502, 200|0.120, 0.290|[05/Mar/2026:10:15:30 +0000]|GET /pay HTTP/2.0|200\n";
+    std::fs::write(&nginx, line.repeat(3)).unwrap();
+    let format =
+        "$upstream_addr|$upstream_status|$upstream_response_time|[$time_local]|$request|$status";
+    let all = records(&[&nginx, "--log-format", format]).await;
+    assert_eq!(all.len(), 3);
+    let attempts = all[0]["attempts"].as_array().unwrap();
+    assert_eq!(
+        (&attempts[0]["instance"], &attempts[0]["status"]),
+        (&"10.9.0.11:8080".into(), &502.into())
+    );
+    assert_eq!((&attempts[1]["outcome"], &attempts[1]["duration_ms"]), (&"ok".into(), &290.into()));
+    let summary = json(&[&nginx, "--log-format", format]).await;
+    assert_eq!(instance(&summary, "10.9.0.11:8080")["errors"], 3);
+
+    let line =
+        r#"{"when":"2026-03-05T10:15:30Z","answer":503,"who":"10.9.0.13:8080","m":"GET","p":"/x"}"#;
+    std::fs::write(&json_lines, format!("{line}\n")).unwrap();
+    std::fs::write(&map, "# ours=theirs\ntime=when\nstatus=answer\n\ninstance=who\n").unwrap();
+    let all =
+        records(&[&json_lines, "--map", &map, "--map", "method=m", "--map", "target=p"]).await;
+    assert_eq!((&all[0]["status"], &all[0]["target"]), (&503.into(), &"/x".into()));
+    assert_eq!(all[0]["attempts"][0]["instance"], "10.9.0.13:8080");
+
+    for (args, words) in [
+        (&["--log-format", "$remote_addr"][..], "--log-format"),
+        (&["--map", "colour=blue"][..], "colour"),
+        (&["--map", "nowhere"][..], "neither field=key nor a file"),
+        (&["--map", "time=when", "--format", "haproxy"][..], "generic-json"),
+    ] {
+        let (code, out, err) = quorate(&[&[nginx.as_str()], args].concat()).await;
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+        let flat = err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{args:?}: {err}");
+    }
+}

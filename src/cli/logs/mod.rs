@@ -16,17 +16,19 @@ mod report;
 mod source;
 mod total;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
 
 use self::plan::{Planned, Refused, Wanted};
 use self::progress::Progress;
 use self::report::Report;
 use self::source::Input;
 use super::term::{Term, TermOptions, wrap_after};
-use crate::accesslog::Context;
+use crate::accesslog::{Context, Format, Parser, generic_json::Mapping};
 use crate::clock::Clock;
 use crate::domain::fleet::platform;
 use crate::domain::fleet::settings::{HealthCheck, Settings};
@@ -45,6 +47,12 @@ pub struct LogsArgs {
     /// The format of the lines, or `auto`.
     #[arg(long, default_value = "auto", value_name = "auto|NAME")]
     format: String,
+    /// nginx's log_format as it stands in its configuration, for lines of a format of your own.
+    #[arg(long, value_name = "'$remote_addr …'", conflicts_with_all = ["format", "map"])]
+    log_format: Option<String>,
+    /// What the keys of JSON lines mean, as `field=key`, or a file with such lines; may be repeated.
+    #[arg(long, value_name = "FILE|k=v", conflicts_with = "log_format")]
+    map: Vec<String>,
     /// How many instances there should be.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     expected: Option<u32>,
@@ -116,7 +124,7 @@ pub async fn run(args: LogsArgs, options: TermOptions) -> ExitCode {
 fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<ExitCode, String> {
     let settings = settings(args)?;
     let context = Context { tz: zone(args)?, now_us };
-    let wanted = wanted(args)?;
+    let wanted = wanted(args, &context)?;
     let inputs: Vec<Input> = args.files.iter().map(|name| Input::new(name)).collect();
     if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
         return Err("`-` can be read once only.".to_owned());
@@ -124,7 +132,7 @@ fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<
     let said = |why: Refused| format!("{}.", why.to_string().trim_end_matches('.'));
     let planned = plan::plan(&inputs, &wanted, args.instance.as_deref(), &context).map_err(said)?;
     if args.records {
-        return records::print(planned, now_us, stop).map_err(said);
+        return records::print(planned, &settings.probe_paths, now_us, stop).map_err(said);
     }
     let total: u64 = planned.iter().map(|plan| plan.size).sum();
     let mut progress = Progress::new(term, planned.len(), total);
@@ -201,11 +209,61 @@ fn zone(args: &LogsArgs) -> Result<jiff::tz::TimeZone, String> {
     }
 }
 
-fn wanted(args: &LogsArgs) -> Result<Wanted, String> {
+fn wanted(args: &LogsArgs, context: &Context) -> Result<Wanted, String> {
+    if let Some(pasted) = &args.log_format {
+        let parser = Parser::custom(pasted, context).map_err(|e| format!("--log-format: {e}."))?;
+        return Ok(Wanted::Custom(Box::new(parser), "log-format"));
+    }
+    if !args.map.is_empty() {
+        if !matches!(args.format.as_str(), "auto" | "generic-json") {
+            return Err(format!("--map is for generic-json, not for {}.", args.format));
+        }
+        let mapping = mapping(&args.map)?;
+        let parser = Parser::mapped(&mapping, context).map_err(|e| format!("--map: {e}."))?;
+        return Ok(Wanted::Custom(Box::new(parser), Format::GenericJson.as_str()));
+    }
     if args.format == "auto" {
         return Ok(Wanted::Auto);
     }
     args.format.parse().map(Wanted::Named).map_err(|error| format!("--format: {error}."))
+}
+
+/// `field=key` as it was given, or a file of such lines or with one JSON object.
+fn mapping(given: &[String]) -> Result<Mapping, String> {
+    let mut fields = serde_json::Map::new();
+    for text in given {
+        if pair(text, &mut fields) {
+            continue;
+        }
+        let whole = std::fs::read_to_string(Path::new(text)).map_err(|error| {
+            format!("--map: {text:?} is neither field=key nor a file that can be read: {error}.")
+        })?;
+        if whole.trim_start().starts_with('{') {
+            let object: serde_json::Map<String, Value> = serde_json::from_str(&whole)
+                .map_err(|error| format!("--map: {text} is no JSON object: {error}."))?;
+            fields.extend(object);
+            continue;
+        }
+        for line in whole.lines().map(str::trim) {
+            let comment = line.is_empty() || line.starts_with('#');
+            if !comment && !pair(line, &mut fields) {
+                return Err(format!("--map: {text}: {line:?} is no field=key."));
+            }
+        }
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("--map: {error}."))
+}
+
+/// Takes `field=key`; false if it is none.
+fn pair(text: &str, fields: &mut serde_json::Map<String, Value>) -> bool {
+    let Some((field, key)) = text.split_once('=') else { return false };
+    let value = match key.trim() {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        key => Value::String(key.to_owned()),
+    };
+    fields.insert(field.trim().to_owned(), value);
+    true
 }
 
 fn lateness_us(planned: &[Planned], settings: &Settings) -> i64 {

@@ -17,6 +17,8 @@ const TRIED: usize = 500;
 pub(super) enum Wanted {
     Auto,
     Named(Format),
+    /// Something that only its own parser knows, with the name that is shown.
+    Custom(Box<Parser>, &'static str),
 }
 
 /// One input that is ready to be read.
@@ -164,6 +166,7 @@ type Told = (Kind, Option<&'static str>, Head);
 
 fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undetected> {
     let (parser, name) = match wanted {
+        Wanted::Custom(parser, name) => (parser.as_ref().clone(), *name),
         Wanted::Named(format) => (Parser::new(*format, context), format.as_str()),
         Wanted::Auto => match detect(bytes, context) {
             Ok(format) => (Parser::new(format, context), format.as_str()),

@@ -59,12 +59,14 @@ struct State<'a> {
 /// Prints the records of all files. A line that fits nothing is `{"rejected": …, "reason": …}`.
 pub(super) fn print(
     planned: Vec<Planned>,
+    probe_paths: &[String],
     now_us: i64,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Refused> {
+    let paths: Vec<Vec<u8>> = probe_paths.iter().map(|path| path.clone().into_bytes()).collect();
     let mut out = BufWriter::with_capacity(CHUNK, std::io::stdout().lock());
     for plan in planned {
-        match file(plan, now_us, stop, &mut out) {
+        match file(plan, &paths, now_us, stop, &mut out) {
             Ok(()) => {}
             Err(Stopped::Refused(why)) => return Err(why),
             // Whoever read them has seen enough.
@@ -98,6 +100,7 @@ impl From<std::io::Error> for Stopped {
 
 fn file(
     mut plan: Planned,
+    probe_paths: &[Vec<u8>],
     now_us: i64,
     stop: &AtomicBool,
     out: &mut impl Write,
@@ -125,7 +128,7 @@ fn file(
         for line in lines(&chunk) {
             let shown = match parser.line(line) {
                 Ok(Line::Request(record)) => {
-                    serde_json::to_string(&request(&record)).unwrap_or_default()
+                    serde_json::to_string(&request(&record, probe_paths)).unwrap_or_default()
                 }
                 Ok(Line::Event(event)) => state(&event),
                 Ok(Line::Nothing) => told(None, "other", None, None, None),
@@ -136,7 +139,7 @@ fn file(
     }
 }
 
-fn request(record: &Record<'_>) -> Request {
+fn request(record: &Record<'_>, probe_paths: &[Vec<u8>]) -> Request {
     let text = |text: Option<Text<'_>>| text.map(Text::show);
     let bytes = |bytes: Option<&[u8]>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
     Request {
@@ -149,7 +152,7 @@ fn request(record: &Record<'_>) -> Request {
         bytes: record.bytes,
         duration_ms: duration(record.duration_us),
         user_agent: text(record.user_agent),
-        probe: is_probe(record, &[]),
+        probe: is_probe(record, probe_paths),
         truncated: record.truncated,
         attribution: record.attribution.as_str(),
         attempts: record.attempts.iter().map(attempt).collect(),
