@@ -89,6 +89,7 @@ pub mod clock;
 pub mod config;
 pub mod coordinator;
 pub mod domain;
+pub mod intake;
 pub mod net;
 pub mod notify;
 pub mod probe;

@@ -44,6 +44,12 @@ pub mod channels;
 pub mod error;
 pub mod events;
 pub mod given;
+pub mod fleet_findings;
+pub mod fleet_health;
+pub mod fleet_instances;
+pub mod fleet_now;
+pub mod fleet_sources;
+pub mod fleets;
 pub mod health;
 pub mod hub;
 pub mod incident_shown;
@@ -177,6 +183,11 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(overview::router())
         .merge(events::router())
         .merge(incidents::router())
+        .merge(fleets::router())
+        .merge(fleet_sources::router())
+        .merge(fleet_health::router())
+        .merge(fleet_instances::router())
+        .merge(fleet_findings::router())
         .merge(channels::router())
         .merge(settings::router())
         .merge(secrets::router())

@@ -344,14 +344,14 @@ fn first_refusal(outcome: Outcome) -> ApiResult<Draft> {
 }
 
 /// `If-Match` holds the revision that the caller has seen.
-fn if_match(headers: &HeaderMap, current: i32) -> ApiResult<()> {
+pub fn if_match(headers: &HeaderMap, current: i32) -> ApiResult<()> {
     let Some(value) = headers.get(header::IF_MATCH) else { return Ok(()) };
     let seen = value.to_str().unwrap_or_default();
     let fits = seen.split(',').map(str::trim).any(|tag| tag == "*" || tag == etag(current));
     if fits { Ok(()) } else { Err(ApiError::Revision { current }) }
 }
 
-fn etag(revision: i32) -> String {
+pub fn etag(revision: i32) -> String {
     format!("\"{revision}\"")
 }
 

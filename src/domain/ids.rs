@@ -17,3 +17,8 @@ pub struct LocationKey(pub i16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct IncidentKey(pub uuid::Uuid);
+
+/// Key of a fleet inside the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FleetKey(pub i32);

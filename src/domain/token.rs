@@ -1,4 +1,4 @@
-//! Keys that open doors: API tokens, agent tokens, sign-ins, one-time links. 32 random bytes with a
+//! Keys that open doors: API, agents' and shippers' tokens, sign-ins, one-time links. 32 random bytes with a
 //! prefix that says what they are; only the SHA-256 is ever stored, so a copy of the database opens
 //! nothing. (A slow hash is for passwords, which people choose; nobody guesses 256 random bits.)
 
@@ -14,6 +14,8 @@ pub enum KeyKind {
     Api,
     /// `qra_`: one agent's link, nothing else.
     Agent,
+    /// `qrf_`: one fleet's logs and events, to send and nothing else.
+    Shipper,
     /// `qrs_`: a sign-in, in a cookie.
     Session,
     /// `qrl_`: a one-time link.
@@ -25,6 +27,7 @@ impl KeyKind {
         match self {
             Self::Api => "qrt_",
             Self::Agent => "qra_",
+            Self::Shipper => "qrf_",
             Self::Session => "qrs_",
             Self::Link => "qrl_",
         }

@@ -4,6 +4,7 @@ use jiff::{Timestamp, civil::Date};
 use jiff_sqlx::ToSqlx;
 use sqlx::{AssertSqlSafe, PgConnection};
 
+use super::copy::Copy;
 use crate::domain::ids::{LocationKey, MonitorKey};
 
 /// One row of `report`. Spans in microseconds.
@@ -56,10 +57,7 @@ pub async fn copy_rows_into(
     if rows.is_empty() {
         return Ok(());
     }
-    let mut copy = conn.copy_in_raw(statement).await?;
-    copy.send(encode(rows)).await?;
-    copy.finish().await?;
-    Ok(())
+    encode(rows).send(conn, statement).await
 }
 
 /// Stores what failures looked like.
@@ -85,63 +83,28 @@ pub async fn insert_details(conn: &mut PgConnection, rows: &[DetailRow]) -> sqlx
     Ok(())
 }
 
-/// Postgres' binary COPY format: header, per row a field count and length-prefixed values, trailer.
-fn encode(rows: &[ReportRow]) -> Vec<u8> {
-    const FIELDS: i16 = 16;
-    let mut out = Vec::with_capacity(19 + rows.len() * 136 + 2);
-    out.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
-    out.extend_from_slice(&[0; 8]);
+fn encode(rows: &[ReportRow]) -> Copy {
+    let mut copy = Copy::new(16, rows.len() * 136);
     for row in rows {
-        out.extend_from_slice(&FIELDS.to_be_bytes());
-        put8(&mut out, pg_micros(row.effective_at));
-        put4(&mut out, Some(row.monitor.0));
-        put4(&mut out, Some(row.check_version));
-        put4(&mut out, row.resolve_us);
-        put4(&mut out, row.connect_us);
-        put4(&mut out, row.tls_us);
-        put4(&mut out, row.first_byte_us);
-        put4(&mut out, row.transfer_us);
-        put4(&mut out, Some(row.total_us));
-        put4(&mut out, row.size_bytes);
-        put2(&mut out, Some(row.location.0));
-        put2(&mut out, Some(row.outcome));
-        put2(&mut out, Some(row.class));
-        put2(&mut out, row.status);
-        put2(&mut out, Some(row.kind));
-        put2(&mut out, Some(row.disposition));
+        copy.row();
+        copy.instant(row.effective_at);
+        copy.int4(Some(row.monitor.0));
+        copy.int4(Some(row.check_version));
+        copy.int4(row.resolve_us);
+        copy.int4(row.connect_us);
+        copy.int4(row.tls_us);
+        copy.int4(row.first_byte_us);
+        copy.int4(row.transfer_us);
+        copy.int4(Some(row.total_us));
+        copy.int4(row.size_bytes);
+        copy.int2(Some(row.location.0));
+        copy.int2(Some(row.outcome));
+        copy.int2(Some(row.class));
+        copy.int2(row.status);
+        copy.int2(Some(row.kind));
+        copy.int2(Some(row.disposition));
     }
-    out.extend_from_slice(&(-1_i16).to_be_bytes());
-    out
-}
-
-/// Postgres counts microseconds from 2000-01-01.
-fn pg_micros(at: Timestamp) -> i64 {
-    at.as_microsecond() - 946_684_800_000_000
-}
-
-fn put8(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(&8_i32.to_be_bytes());
-    out.extend_from_slice(&value.to_be_bytes());
-}
-
-fn put4(out: &mut Vec<u8>, value: Option<i32>) {
-    match value {
-        Some(v) => {
-            out.extend_from_slice(&4_i32.to_be_bytes());
-            out.extend_from_slice(&v.to_be_bytes());
-        }
-        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-    }
-}
-
-fn put2(out: &mut Vec<u8>, value: Option<i16>) {
-    match value {
-        Some(v) => {
-            out.extend_from_slice(&2_i32.to_be_bytes());
-            out.extend_from_slice(&v.to_be_bytes());
-        }
-        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-    }
+    copy
 }
 
 /// Makes sure that the day's partitions of `report` and `report_detail` exist (UTC days).

@@ -8,6 +8,7 @@ mod configs;
 mod context;
 mod effects;
 mod locations;
+pub mod fleets;
 mod waves;
 
 use std::collections::{BTreeMap, HashMap};

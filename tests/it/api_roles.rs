@@ -18,13 +18,16 @@ async fn nobody_gets_further_than_their_role() {
             let path = path
                 .replace("{id}", "01900000-0000-7000-8000-000000000000")
                 .replace("{name}", "none")
-                .replace("{token}", "none");
+                .replace("{token}", "none")
+                .replace("{source}", "none")
+                .replace("{finding}", "01900000-0000-7000-8000-000000000000")
+                .replace("{shipper}", "01900000-0000-7000-8000-000000000000");
             // A body that no route takes: whoever may call gets to hear of that instead.
             let body = if method == Method::GET { Value::Null } else { json!([]) };
             let anybody = api.plain(method.clone(), &path, body.clone(), &[]).await;
             assert_eq!(anybody.status.as_u16(), 401, "{method} {path} without a token");
             for caller in [Role::Viewer, Role::Editor, Role::Admin] {
-                if path.ends_with("/events") && caller >= needs {
+                if path == "/api/v1/events" && caller >= needs {
                     continue; // An endless answer.
                 }
                 let answer = api.as_role(caller, method.clone(), &path, body.clone()).await;

@@ -54,8 +54,21 @@ pub enum End {
 }
 
 /// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = FindingKind)]
 pub enum Kind {
     /// Fails more than its peers.
     Errors,
@@ -87,8 +100,9 @@ pub enum Kind {
 }
 
 /// Who it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = FindingScope)]
 pub enum Scope {
     One,
     Group,
@@ -100,8 +114,21 @@ pub enum Scope {
     Pool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = FindingSeverity)]
 pub enum Severity {
     Info,
     Warning,
@@ -177,4 +204,28 @@ pub fn key(finding: &Finding) -> String {
         Scope::Pool => key.push_str(":pool"),
     }
     key
+impl Scope {
+    pub const ALL: [Self; 5] = [Self::One, Self::Group, Self::Shared, Self::Differs, Self::Pool];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Group => "group",
+            Self::Shared => "shared",
+            Self::Differs => "differs",
+            Self::Pool => "pool",
+        }
+    }
+}
+
+impl Severity {
+    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Critical];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
 }

@@ -8,9 +8,11 @@
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
 //! * [`timeline`]: events and traffic → states, ready count, removals, restarts, flaps.
 //! * [`finding`]: what is told about a fleet.
-//! * [`settings`]: what is configured of a fleet; [`platform`]: what its platform does by itself.
+//! * [`settings`]: what is configured of the analysis; [`config`]: of a fleet as a whole; [`rules`]: which
+//!   findings become incidents; [`platform`]: what its platform does by itself.
 
 pub mod cell;
+pub mod config;
 pub mod engine;
 pub mod event;
 pub mod finding;
@@ -18,6 +20,8 @@ pub mod platform;
 pub mod probe;
 pub mod record;
 pub mod route;
+pub mod rules;
 pub mod settings;
+pub mod share;
 pub mod tally;
 pub mod timeline;

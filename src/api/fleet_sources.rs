@@ -1,0 +1,336 @@
+//! Who sends a fleet's logs: sources as they are read, and the tokens of shippers.
+
+use axum::{extract::State, http::StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use super::{
+    AppState,
+    auth::{Admin, Editor, Viewer},
+    error::{ApiError, ApiResult},
+    fleets::{find, subject},
+    request::{At, Json, List, Path, present},
+};
+use crate::{
+    domain::{monitor::Name, token::KeyKind},
+    intake,
+    store::{
+        self,
+        fleet_sources::{SourceRow, SourceSet},
+        shippers::ShipperRow,
+    },
+};
+
+pub fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_sources))
+        .routes(routes!(set_source))
+        .routes(routes!(list_shippers, create_shipper))
+        .routes(routes!(revoke_shipper))
+}
+
+/// What a source's lines may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = FleetRole)]
+pub enum Role {
+    /// Stands before the instances: traffic, attempts, removals.
+    Balancer,
+    /// An instance's own log: restarts, checks, version. The source names the instance.
+    Instance,
+}
+
+impl Role {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Balancer => "balancer",
+            Self::Instance => "instance",
+        }
+    }
+
+    /// The column's check holds the two words.
+    pub fn from_word(word: &str) -> Self {
+        if word == "instance" { Self::Instance } else { Self::Balancer }
+    }
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = FleetSource)]
+pub struct Source {
+    pub name: String,
+    pub role: Role,
+    /// What the lines are read as; null until that is found out.
+    pub format: Option<String>,
+    /// It was said, not found out.
+    pub format_set: bool,
+    /// nginx's `log_format` as pasted.
+    pub log_format: Option<String>,
+    /// Zone of stamps that carry none; null: UTC.
+    pub tz: Option<String>,
+    /// Time of the newest line or event.
+    pub newest_at: Option<At>,
+    pub received_at: Option<At>,
+    /// Everything up to here has been sent.
+    pub heard_until: Option<At>,
+    /// Something came within the last minute.
+    pub live: bool,
+    /// Newest line to arrival, at the last batch.
+    pub lag_ms: Option<i64>,
+    pub lines: i64,
+    pub accepted: i64,
+    pub rejected: i64,
+    pub duplicates: i64,
+    pub bytes: i64,
+    /// Lines that were not understood, of the last 7 days; addresses and query values masked.
+    #[schema(value_type = Vec<Sample>)]
+    pub samples: serde_json::Value,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = FleetSample)]
+pub struct Sample {
+    pub at: At,
+    pub line: String,
+    pub reason: String,
+}
+
+/// What is left out stays; null finds the format out anew.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[schema(as = FleetSourceSet)]
+#[serde(deny_unknown_fields)]
+pub struct SetSource {
+    pub role: Option<Role>,
+    /// A name of `quorate logs --format`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub format: Option<Option<String>>,
+    /// nginx's `log_format` as it stands in its configuration.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub log_format: Option<Option<String>>,
+    /// An IANA name such as `Europe/Berlin`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub tz: Option<Option<String>>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Shipper {
+    pub id: Uuid,
+    pub name: String,
+    pub created_by: String,
+    pub created_at: At,
+    pub last_used_at: Option<At>,
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewShipper {
+    pub name: String,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CreatedShipper {
+    pub shipper: Shipper,
+    /// `qrf_…`, shown this once. Good for this fleet's logs and events, and nothing else.
+    pub secret: String,
+    /// Ready to paste on the machine that has the logs.
+    pub command: String,
+}
+
+/// Who sends logs, by name.
+#[utoipa::path(get, path = "/fleets/{id}/sources", tag = "fleets", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path)), responses((status = 200, body = List<Source>)))]
+async fn list_sources(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+) -> ApiResult<Json<List<Source>>> {
+    let mut conn = state.pool.acquire().await?;
+    let fleet = find(&mut conn, id, false).await?;
+    let rows = store::fleet_sources::list(&mut conn, fleet.key, None).await?;
+    let now = state.clock.now();
+    Ok(Json(List::whole(rows.into_iter().map(|row| Source::shown(row, now)).collect())))
+}
+
+/// Says how a source's lines are to be read, before or after they have come. Lines that were counted
+/// stay as they were read.
+#[utoipa::path(put, path = "/fleets/{id}/sources/{source}", tag = "fleets", extensions(("x-role" = json!("editor"))),
+    params(("id" = Uuid, Path), ("source" = String, Path)), request_body = SetSource,
+    responses((status = 200, body = Source)))]
+async fn set_source(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path((id, name)): Path<(Uuid, String)>,
+    Json(set): Json<SetSource>,
+) -> ApiResult<Json<Source>> {
+    let now = state.clock.now();
+    let name = intake::source_name(&name)?;
+    let mut tx = state.pool.begin().await?;
+    let fleet = find(&mut tx, id, true).await?;
+    let old = store::fleet_sources::list(&mut tx, fleet.key, Some(&name)).await?.pop();
+    let old = old.as_ref();
+    let role = set.role.or(old.map(|old| Role::from_word(&old.role))).unwrap_or(Role::Balancer);
+    let kept = |new: Option<Option<String>>, old: Option<&String>| match new {
+        Some(new) => new,
+        None => old.cloned(),
+    };
+    let said = matches!(set.format, Some(Some(_)))
+        || (set.format.is_none() && old.is_some_and(|old| old.format_set));
+    let format = kept(set.format, old.and_then(|old| old.format.as_ref()));
+    let log_format = kept(set.log_format, old.and_then(|old| old.log_format.as_ref()));
+    let tz = kept(set.tz, old.and_then(|old| old.tz.as_ref()));
+    intake::check(format.as_deref(), log_format.as_deref(), tz.as_deref())?;
+    let put = SourceSet {
+        role: role.word(),
+        format: format.as_deref(),
+        format_set: said,
+        log_format: log_format.as_deref(),
+        tz: tz.as_deref(),
+    };
+    store::fleet_sources::put(&mut tx, fleet.key, &name, put).await?;
+    let detail = json!({ "source": name, "role": put.role, "format": put.format, "tz": put.tz });
+    store::audit::add(&mut tx, now, &caller.name, "fleet.source", &subject(id), &detail).await?;
+    let row = store::fleet_sources::list(&mut tx, fleet.key, Some(&name)).await?.pop();
+    tx.commit().await?;
+    let row = row.ok_or(ApiError::NotFound("source"))?;
+    Ok(Json(Source::shown(row, now)))
+}
+
+/// Shippers of a fleet whose tokens are not revoked.
+#[utoipa::path(get, path = "/fleets/{id}/shippers", tag = "fleets", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path)), responses((status = 200, body = List<Shipper>)))]
+async fn list_shippers(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+) -> ApiResult<Json<List<Shipper>>> {
+    let mut conn = state.pool.acquire().await?;
+    let fleet = find(&mut conn, id, false).await?;
+    let rows = store::shippers::list(&mut conn, fleet.key).await?;
+    Ok(Json(List::whole(rows.into_iter().map(Shipper::from).collect())))
+}
+
+/// Makes a token for whoever sends this fleet's logs: `quorate ship`, Vector, Fluent Bit, curl.
+#[utoipa::path(post, path = "/fleets/{id}/shippers", tag = "fleets", extensions(("x-role" = json!("admin"))),
+    params(("id" = Uuid, Path)), request_body = NewShipper, responses((status = 201, body = CreatedShipper)))]
+async fn create_shipper(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path(id): Path<Uuid>,
+    Json(body): Json<NewShipper>,
+) -> ApiResult<(StatusCode, Json<CreatedShipper>)> {
+    let now = state.clock.now();
+    let name = Name::parse("name", &body.name)?;
+    let mut tx = state.pool.begin().await?;
+    let fleet = find(&mut tx, id, true).await?;
+    let key = KeyKind::Shipper.key(super::random());
+    let hash = KeyKind::Shipper
+        .hash(key.expose())
+        .ok_or_else(|| anyhow::anyhow!("a key of ours is none"))?;
+    let row = ShipperRow {
+        id: store::id_at(now),
+        name: name.into_string(),
+        created_by: caller.name.clone(),
+        created_at: now,
+        last_used_at: None,
+    };
+    store::shippers::insert(&mut tx, fleet.key, &row, &hash).await?;
+    let detail = json!({ "name": row.name, "token": row.id });
+    store::audit::add(&mut tx, now, &caller.name, "shipper.create", &subject(id), &detail).await?;
+    let url = state.public_url(&mut tx).await?;
+    tx.commit().await?;
+    let command = command(&url, key.expose(), &fleet.name);
+    let created = CreatedShipper { shipper: row.into(), secret: key.into_exposed(), command };
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Revokes a shipper's token at once.
+#[utoipa::path(delete, path = "/fleets/{id}/shippers/{shipper}", tag = "fleets", extensions(("x-role" = json!("admin"))),
+    params(("id" = Uuid, Path), ("shipper" = Uuid, Path)), responses((status = 204)))]
+async fn revoke_shipper(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path((id, shipper)): Path<(Uuid, Uuid)>,
+) -> ApiResult<StatusCode> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let fleet = find(&mut tx, id, false).await?;
+    let name = store::shippers::revoke(&mut tx, fleet.key, shipper, now)
+        .await?
+        .ok_or(ApiError::NotFound("shipper"))?;
+    let detail = json!({ "name": name, "token": shipper });
+    store::audit::add(&mut tx, now, &caller.name, "shipper.revoke", &subject(id), &detail).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What to type on the machine that has the logs. The key goes through the environment, so that it does
+/// not show in the list of processes.
+fn command(url: &url::Url, key: &str, fleet: &str) -> String {
+    let address = url.as_str().trim_end_matches('/');
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let fleet = if fleet.chars().all(plain) {
+        fleet.to_owned()
+    } else {
+        format!("'{}'", fleet.replace('\'', r"'\''"))
+    };
+    let file = "/var/log/nginx/access.log";
+    format!(
+        "QUORATE_COORDINATOR_URL={address} QUORATE_SHIPPER_TOKEN={key} \
+         quorate ship --fleet {fleet} --source \"$(hostname)\" {file}"
+    )
+}
+
+impl Source {
+    fn shown(row: SourceRow, now: Timestamp) -> Self {
+        const LIVE: SignedDuration = SignedDuration::from_secs(60);
+        let lag = row.newest_at.zip(row.received_at);
+        Self {
+            name: row.name,
+            role: Role::from_word(&row.role),
+            format: row.format,
+            format_set: row.format_set,
+            log_format: row.log_format,
+            tz: row.tz,
+            newest_at: row.newest_at.map(At),
+            received_at: row.received_at.map(At),
+            heard_until: row.heard_until.map(At),
+            live: row.received_at.is_some_and(|at| now.duration_since(at) <= LIVE),
+            lag_ms: lag.map(|(newest, got)| got.as_millisecond() - newest.as_millisecond()),
+            lines: row.lines,
+            accepted: row.accepted,
+            rejected: row.rejected,
+            duplicates: row.duplicates,
+            bytes: row.bytes,
+            samples: row.samples,
+        }
+    }
+}
+
+impl From<ShipperRow> for Shipper {
+    fn from(row: ShipperRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            created_by: row.created_by,
+            created_at: At(row.created_at),
+            last_used_at: row.last_used_at.map(At),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_survives_a_shell() {
+        let of = |fleet: &str| command(&"https://q.example/".parse().unwrap(), "qrf_x", fleet);
+        assert!(of("shop").contains("QUORATE_SHIPPER_TOKEN=qrf_x quorate ship --fleet shop --source"));
+        assert!(of("it's").contains(r"--fleet 'it'\''s' --source"));
+    }
+}

@@ -1,0 +1,414 @@
+//! Fleets: what is configured of them, and who may send their logs. What their logs say is
+//! `fleet_health` and `fleet_findings`; how those come in is `fleet_logs`.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use super::{
+    AppState,
+    auth::{Editor, Viewer},
+    error::{ApiError, ApiResult},
+    fleet_now::{FleetNow, Standing},
+    monitors::{etag, if_match},
+    request::{At, Json, List, Path, present},
+};
+use crate::{
+    domain::{
+        fleet::{
+            config::{Config, Named},
+            rules::Rules,
+            settings::{Flap, HealthCheck, Settings},
+        },
+        monitor::Name,
+    },
+    store::{self, fleets::FleetRow},
+    triage,
+};
+
+pub fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_fleets, create_fleet))
+        .routes(routes!(get_fleet, change_fleet, delete_fleet))
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Fleet {
+    pub id: Uuid,
+    pub name: String,
+    /// How many instances there should be; null is learned, and said so.
+    pub expected: Option<u32>,
+    /// Fewer ready than this is critical; null: three quarters of what is expected.
+    pub min_ready: Option<u32>,
+    pub platform: Option<FleetPlatform>,
+    pub check: Option<FleetCheck>,
+    /// Requests so long after a removal are still the draining.
+    pub drain_s: u32,
+    /// Length of a window; fixed when the fleet is made.
+    pub window_s: u32,
+    /// A window is judged so long after the newest line of the slowest live source.
+    pub lateness_s: u32,
+    /// A new or returned instance is not compared for so long.
+    pub warm_up_s: u32,
+    pub flap: FleetFlap,
+    /// Paths of health checks, beside the usual ones.
+    pub probe_paths: Vec<String>,
+    pub instances: Vec<Named>,
+    pub rules: Rules,
+    pub now: FleetNow,
+    /// Monitors that name this fleet.
+    pub monitors: Vec<FleetMonitor>,
+    pub revision: i32,
+    pub created_at: At,
+    pub updated_at: At,
+}
+
+/// What runs the health checks, and what it does when nobody passes them.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetPlatform {
+    /// `kubernetes alb nlb envoy haproxy nginx google azure_lb app_gateway`
+    pub kind: String,
+    /// Share of ready instances (0 to 1) below which it ignores health; null: as the platform does by
+    /// default.
+    pub floor: Option<f64>,
+}
+
+/// The health check as the balancer or platform is configured.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetCheck {
+    pub path: Option<String>,
+    pub interval_s: f64,
+    pub timeout_s: f64,
+    /// Failures in a row until an instance is out.
+    pub unhealthy: u32,
+    /// Passes in a row until it is back.
+    pub healthy: u32,
+}
+
+/// An instance flaps from `from` transitions within `window_s` on, until there are at most `until`.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetFlap {
+    pub window_s: u32,
+    pub from: u32,
+    pub until: u32,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FleetMonitor {
+    pub id: Uuid,
+    pub name: String,
+    pub state: super::monitors::MonitorState,
+}
+
+/// Everything but the name has a default.
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFleet {
+    pub name: String,
+    pub expected: Option<u32>,
+    pub min_ready: Option<u32>,
+    pub platform: Option<FleetPlatform>,
+    pub check: Option<FleetCheck>,
+    /// 30 unless given.
+    pub drain_s: Option<u32>,
+    /// 60 unless given; must divide 900.
+    pub window_s: Option<u32>,
+    /// 10 unless given; for files that arrive late, such as those of an ALB, 600.
+    pub lateness_s: Option<u32>,
+    /// 120 unless given.
+    pub warm_up_s: Option<u32>,
+    pub flap: Option<FleetFlap>,
+    #[serde(default)]
+    pub probe_paths: Vec<String>,
+    #[serde(default)]
+    pub instances: Vec<Named>,
+    #[serde(default)]
+    pub rules: Rules,
+}
+
+/// What is left out stays; null resets to what a new fleet would have.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeFleet {
+    pub name: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub expected: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub min_ready: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<FleetPlatform>)]
+    pub platform: Option<Option<FleetPlatform>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<FleetCheck>)]
+    pub check: Option<Option<FleetCheck>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub drain_s: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub lateness_s: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub warm_up_s: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<FleetFlap>)]
+    pub flap: Option<Option<FleetFlap>>,
+    pub probe_paths: Option<Vec<String>>,
+    pub instances: Option<Vec<Named>>,
+    /// Replaces all rules.
+    pub rules: Option<Rules>,
+}
+
+/// All fleets by name, each with how it stands now.
+#[utoipa::path(get, path = "/fleets", tag = "fleets", extensions(("x-role" = json!("viewer"))),
+    responses((status = 200, body = List<Fleet>)))]
+async fn list_fleets(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+) -> ApiResult<Json<List<Fleet>>> {
+    let mut conn = state.pool.acquire().await?;
+    let mut fleets = Vec::new();
+    for row in store::fleets::list(&mut conn).await? {
+        fleets.push(shown(&mut conn, row, &state).await?);
+    }
+    Ok(Json(List::whole(fleets)))
+}
+
+/// Adds a fleet. Its logs may come at once; everything else can be said later.
+#[utoipa::path(post, path = "/fleets", tag = "fleets", extensions(("x-role" = json!("editor"))),
+    request_body = NewFleet, responses((status = 201, body = Fleet, headers(("etag" = String)))))]
+async fn create_fleet(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Json(form): Json<NewFleet>,
+) -> ApiResult<Response> {
+    let now = state.clock.now();
+    let name = Name::parse("name", &form.name)?;
+    let config = configured(form);
+    config.check()?;
+    let mut tx = state.pool.begin().await?;
+    known_channels(&mut tx, &config.rules).await?;
+    let id = store::id_at(now);
+    store::fleets::insert(&mut tx, id, name.as_str(), &config, now).await?;
+    let detail = json!({ "name": name.as_str(), "settings": config });
+    store::audit::add(&mut tx, now, &caller.name, "fleet.create", &subject(id), &detail).await?;
+    let row = find(&mut tx, id, false).await?;
+    let fleet = shown(&mut tx, row, &state).await?;
+    tx.commit().await?;
+    Ok(answer(StatusCode::CREATED, fleet))
+}
+
+/// One fleet with its settings and how it stands now.
+#[utoipa::path(get, path = "/fleets/{id}", tag = "fleets", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path)), responses((status = 200, body = Fleet, headers(("etag" = String)))))]
+async fn get_fleet(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+) -> ApiResult<Response> {
+    let mut conn = state.pool.acquire().await?;
+    let row = find(&mut conn, id, false).await?;
+    let fleet = shown(&mut conn, row, &state).await?;
+    Ok(answer(StatusCode::OK, fleet))
+}
+
+/// Changes a fleet. With `If-Match` it is refused (409) when somebody saved in between.
+#[utoipa::path(patch, path = "/fleets/{id}", tag = "fleets", extensions(("x-role" = json!("editor"))),
+    params(("id" = Uuid, Path), ("if-match" = Option<String>, Header)),
+    request_body = ChangeFleet, responses((status = 200, body = Fleet, headers(("etag" = String)))))]
+async fn change_fleet(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    headers: HeaderMap,
+    Json(change): Json<ChangeFleet>,
+) -> ApiResult<Response> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let old = find(&mut tx, id, true).await?;
+    if_match(&headers, old.revision)?;
+    let form = merged(&old, change);
+    let name = Name::parse("name", &form.name)?;
+    let config = configured(form);
+    config.check()?;
+    known_channels(&mut tx, &config.rules).await?;
+    store::fleets::update(&mut tx, old.key, name.as_str(), &config, now).await?;
+    let detail = json!({ "name": name.as_str(), "settings": config, "before": old.config });
+    store::audit::add(&mut tx, now, &caller.name, "fleet.change", &subject(id), &detail).await?;
+    let row = find(&mut tx, id, false).await?;
+    let fleet = shown(&mut tx, row, &state).await?;
+    tx.commit().await?;
+    Ok(answer(StatusCode::OK, fleet))
+}
+
+/// Deletes a fleet: its shippers are turned away, its incidents end with that reason, and monitors that
+/// named it name none.
+#[utoipa::path(delete, path = "/fleets/{id}", tag = "fleets", extensions(("x-role" = json!("editor"))),
+    params(("id" = Uuid, Path), ("if-match" = Option<String>, Header)), responses((status = 204)))]
+async fn delete_fleet(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+    headers: HeaderMap,
+) -> ApiResult<StatusCode> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let row = find(&mut tx, id, false).await?;
+    // The judge must not open an incident behind our back.
+    store::fleet_live::lock(&mut tx, row.key).await?;
+    let row = find(&mut tx, id, true).await?;
+    if_match(&headers, row.revision)?;
+    triage::fleets::close(&mut tx, &row, now).await?;
+    store::fleets::leave(&mut tx, id, now).await?;
+    store::fleets::delete(&mut tx, row.key, now).await?;
+    let detail = json!({ "name": row.name });
+    store::audit::add(&mut tx, now, &caller.name, "fleet.delete", &subject(id), &detail).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn find(conn: &mut PgConnection, id: Uuid, lock: bool) -> ApiResult<FleetRow> {
+    store::fleets::get(conn, id, lock).await?.ok_or(ApiError::NotFound("fleet"))
+}
+
+pub fn subject(id: Uuid) -> String {
+    format!("fleet:{id}")
+}
+
+fn answer(status: StatusCode, fleet: Fleet) -> Response {
+    (status, [(header::ETAG, etag(fleet.revision))], Json(fleet)).into_response()
+}
+
+async fn known_channels(conn: &mut PgConnection, rules: &Rules) -> ApiResult<()> {
+    let Some(ids) = &rules.channels else { return Ok(()) };
+    let known = store::channels::list(conn).await?;
+    for (i, id) in ids.iter().enumerate() {
+        if !known.iter().any(|channel| channel.id == *id) {
+            return Err(ApiError::invalid(
+                format!("rules.channels[{i}]"),
+                format!("{id} is no channel"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A form as it is stored.
+fn configured(form: NewFleet) -> Config {
+    let usual = Settings::default();
+    let (platform, floor) = form.platform.map(|p| (p.kind, p.floor)).unzip();
+    Config {
+        analysis: Settings {
+            expected: form.expected,
+            min_ready: form.min_ready,
+            window_s: form.window_s.unwrap_or(usual.window_s),
+            lateness_s: form.lateness_s.unwrap_or(usual.lateness_s),
+            warm_up_s: form.warm_up_s.unwrap_or(usual.warm_up_s),
+            drain_s: form.drain_s.unwrap_or(usual.drain_s),
+            flap: form.flap.map_or(usual.flap, |f| Flap {
+                window_s: f.window_s,
+                from: f.from,
+                until: f.until,
+            }),
+            check: form.check.map(|c| HealthCheck {
+                path: c.path,
+                interval_s: c.interval_s,
+                timeout_s: c.timeout_s,
+                unhealthy: c.unhealthy,
+                healthy: c.healthy,
+            }),
+            probe_paths: form.probe_paths,
+            platform,
+        },
+        floor: floor.flatten(),
+        instances: form.instances,
+        rules: form.rules,
+    }
+}
+
+/// A stored fleet with a change on top, as a form again.
+fn merged(old: &FleetRow, change: ChangeFleet) -> NewFleet {
+    let set = &old.config.analysis;
+    NewFleet {
+        name: change.name.unwrap_or_else(|| old.name.clone()),
+        expected: change.expected.unwrap_or(set.expected),
+        min_ready: change.min_ready.unwrap_or(set.min_ready),
+        platform: change.platform.unwrap_or_else(|| platform(&old.config)),
+        check: change.check.unwrap_or_else(|| set.check.as_ref().map(check)),
+        drain_s: change.drain_s.unwrap_or(Some(set.drain_s)),
+        window_s: Some(set.window_s),
+        lateness_s: change.lateness_s.unwrap_or(Some(set.lateness_s)),
+        warm_up_s: change.warm_up_s.unwrap_or(Some(set.warm_up_s)),
+        flap: change.flap.unwrap_or_else(|| Some(flap(set.flap))),
+        probe_paths: change.probe_paths.unwrap_or_else(|| set.probe_paths.clone()),
+        instances: change.instances.unwrap_or_else(|| old.config.instances.clone()),
+        rules: change.rules.unwrap_or_else(|| old.config.rules.clone()),
+    }
+}
+
+fn platform(config: &Config) -> Option<FleetPlatform> {
+    let kind = config.analysis.platform.clone()?;
+    Some(FleetPlatform { kind, floor: config.floor })
+}
+
+fn check(check: &HealthCheck) -> FleetCheck {
+    FleetCheck {
+        path: check.path.clone(),
+        interval_s: check.interval_s,
+        timeout_s: check.timeout_s,
+        unhealthy: check.unhealthy,
+        healthy: check.healthy,
+    }
+}
+
+fn flap(flap: Flap) -> FleetFlap {
+    FleetFlap { window_s: flap.window_s, from: flap.from, until: flap.until }
+}
+
+/// A fleet as it is answered.
+async fn shown(conn: &mut PgConnection, row: FleetRow, state: &AppState) -> ApiResult<Fleet> {
+    let standing = Standing::read(conn, &row, state.clock.now()).await?;
+    let monitors = store::fleets::monitors(conn, row.uid).await?;
+    let platform = platform(&row.config);
+    let set = row.config.analysis;
+    Ok(Fleet {
+        id: row.uid,
+        name: row.name,
+        expected: set.expected,
+        min_ready: set.min_ready,
+        platform,
+        check: set.check.as_ref().map(check),
+        drain_s: set.drain_s,
+        window_s: set.window_s,
+        lateness_s: set.lateness_s,
+        warm_up_s: set.warm_up_s,
+        flap: flap(set.flap),
+        probe_paths: set.probe_paths,
+        instances: row.config.instances,
+        rules: row.config.rules,
+        now: standing.shown(),
+        monitors: monitors
+            .into_iter()
+            .map(|one| FleetMonitor {
+                id: one.uid,
+                name: one.name,
+                state: super::monitors::MonitorState::from_code(one.state),
+            })
+            .collect(),
+        revision: row.revision,
+        created_at: At(row.created_at),
+        updated_at: At(row.updated_at),
+    })
+}

@@ -1,0 +1,224 @@
+//! Who sends a fleet's logs, and how far their files have been taken.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
+use sqlx::PgConnection;
+
+use crate::domain::ids::FleetKey;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceRow {
+    pub name: String,
+    /// `balancer` or `instance`.
+    pub role: String,
+    pub format: Option<String>,
+    /// The format was said, not found out.
+    pub format_set: bool,
+    pub log_format: Option<String>,
+    pub tz: Option<String>,
+    pub newest_at: Option<Timestamp>,
+    pub received_at: Option<Timestamp>,
+    pub heard_until: Option<Timestamp>,
+    pub lines: i64,
+    pub accepted: i64,
+    pub rejected: i64,
+    pub duplicates: i64,
+    pub bytes: i64,
+    /// `[{at, line, reason}]`
+    pub samples: serde_json::Value,
+}
+
+/// All sources of a fleet by name, or one.
+pub async fn list(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    only: Option<&str>,
+) -> sqlx::Result<Vec<SourceRow>> {
+    sqlx::query!(
+        "select source, role, format, format_set, log_format, tz, newest_at, received_at, heard_until, lines, accepted,
+                rejected, duplicates, bytes, samples
+         from fleet_source where fleet_id = $1 and ($2::text is null or source = $2) order by source",
+        fleet.0,
+        only
+    )
+    .map(|r| SourceRow {
+        name: r.source,
+        role: r.role,
+        format: r.format,
+        format_set: r.format_set,
+        log_format: r.log_format,
+        tz: r.tz,
+        newest_at: r.newest_at.map(|t| t.to_jiff()),
+        received_at: r.received_at.map(|t| t.to_jiff()),
+        heard_until: r.heard_until.map(|t| t.to_jiff()),
+        lines: r.lines,
+        accepted: r.accepted,
+        rejected: r.rejected,
+        duplicates: r.duplicates,
+        bytes: r.bytes,
+        samples: r.samples,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// What is set of a source.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceSet<'a> {
+    pub role: &'a str,
+    pub format: Option<&'a str>,
+    pub format_set: bool,
+    pub log_format: Option<&'a str>,
+    pub tz: Option<&'a str>,
+}
+
+/// Makes the source, or writes what is set of it.
+pub async fn put(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    name: &str,
+    set: SourceSet<'_>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into fleet_source (fleet_id, source, role, format, format_set, log_format, tz)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (fleet_id, source) do update
+         set role = excluded.role, format = excluded.format, format_set = excluded.format_set,
+             log_format = excluded.log_format, tz = excluded.tz",
+        fleet.0,
+        name,
+        set.role,
+        set.format,
+        set.format_set,
+        set.log_format,
+        set.tz
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What one batch adds to its source.
+#[derive(Debug, Clone, Default)]
+pub struct Took {
+    pub lines: i64,
+    pub accepted: i64,
+    pub rejected: i64,
+    pub duplicates: i64,
+    pub bytes: i64,
+    pub newest_at: Option<Timestamp>,
+    /// Everything up to here is here.
+    pub heard_until: Option<Timestamp>,
+    /// The format, if it was found out just now.
+    pub format: Option<&'static str>,
+    /// All samples anew, if there are new ones.
+    pub samples: Option<serde_json::Value>,
+}
+
+pub async fn took(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    source: &str,
+    took: &Took,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update fleet_source
+         set lines = lines + $3, accepted = accepted + $4, rejected = rejected + $5, duplicates = duplicates + $6,
+             bytes = bytes + $7, newest_at = greatest(newest_at, $8), heard_until = greatest(heard_until, $9),
+             received_at = greatest(received_at, $10),
+             format = case when format_set then format else coalesce($11, format) end,
+             samples = coalesce($12, samples)
+         where fleet_id = $1 and source = $2",
+        fleet.0,
+        source,
+        took.lines,
+        took.accepted,
+        took.rejected,
+        took.duplicates,
+        took.bytes,
+        took.newest_at.map(|t| t.to_sqlx()) as _,
+        took.heard_until.map(|t| t.to_sqlx()) as _,
+        now.to_sqlx(),
+        took.format,
+        took.samples,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// How far a file has been taken; none when it is new.
+pub async fn next_offset(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    source: &str,
+    file: &str,
+) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar!(
+        "select next_offset from fleet_file where fleet_id = $1 and source = $2 and file = $3",
+        fleet.0,
+        source,
+        file
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Locks a file, which begins at 0 when it is new; how far it has been taken.
+pub async fn lock_file(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    source: &str,
+    file: &str,
+    now: Timestamp,
+) -> sqlx::Result<i64> {
+    sqlx::query!(
+        "insert into fleet_file (fleet_id, source, file, next_offset, received_at) values ($1, $2, $3, 0, $4)
+         on conflict do nothing",
+        fleet.0,
+        source,
+        file,
+        now.to_sqlx()
+    )
+    .execute(&mut *conn)
+    .await?;
+    // A statement of its own: one that has waited for the lock would read what was there before.
+    sqlx::query_scalar!(
+        "select next_offset from fleet_file where fleet_id = $1 and source = $2 and file = $3 for no key update",
+        fleet.0,
+        source,
+        file
+    )
+    .fetch_one(conn)
+    .await
+}
+
+pub async fn set_offset(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    source: &str,
+    file: &str,
+    next_offset: i64,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update fleet_file set next_offset = $4, received_at = $5 where fleet_id = $1 and source = $2 and file = $3",
+        fleet.0,
+        source,
+        file,
+        next_offset,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Forgets files of which nothing came since an instant, of all fleets.
+pub async fn forget_files(conn: &mut PgConnection, before: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!("delete from fleet_file where received_at < $1", before.to_sqlx())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
