@@ -45,6 +45,9 @@ pub enum ApiError {
         "This was changed meanwhile; the present revision is {current}. Load it and try again."
     )]
     Revision { current: i32 },
+    /// 409: a part of a log file, of which something before it is missing. With `next_offset`.
+    #[error("The file is here up to byte {next_offset}; go on from there.")]
+    Gap { next_offset: u64 },
     /// 413
     #[error("The body is larger than {0} bytes.")]
     TooLarge(usize),
@@ -66,12 +69,17 @@ pub enum ApiError {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorBody {
     pub error: ErrorDetail,
+    /// Of a part of a log file that does not follow on what is here: where to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
     /// `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision too_large
     /// unsupported_encoding rate_limited upstream unavailable internal`
+    /// `malformed invalid unauthorized forbidden not_found conflict revision gap too_large rate_limited
+    /// upstream unavailable internal`
     pub code: &'static str,
     /// For people.
     pub message: String,
@@ -112,6 +120,7 @@ impl ApiError {
             Self::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
             Self::Revision { .. } => (StatusCode::CONFLICT, "revision"),
             Self::Encoded(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
+            Self::Gap { .. } => (StatusCode::CONFLICT, "gap"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
@@ -129,7 +138,11 @@ impl ApiError {
             Self::Conflict { field, message } => (field.clone(), message.clone()),
             other => (None, other.to_string()),
         };
-        ErrorBody { error: ErrorDetail { code: self.status().1, message, field } }
+        let next_offset = match self {
+            Self::Gap { next_offset } => Some(*next_offset),
+            _ => None,
+        };
+        ErrorBody { error: ErrorDetail { code: self.status().1, message, field }, next_offset }
     }
 }
 

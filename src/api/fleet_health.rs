@@ -27,11 +27,7 @@ use crate::{
         names::InstanceNames,
         sums::{self, Sum},
     },
-    store::{
-        self,
-        fleet_findings::Filter,
-        fleets::FleetRow,
-    },
+    store::{self, fleet_findings::Filter, fleets::FleetRow},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -284,7 +280,8 @@ fn platform_facts(fleet: &FleetRow, now: &FleetNow) -> Option<PlatformFacts> {
     });
     let expected = now.expected.and_then(|n| u32::try_from(n).ok());
     // At a share of nothing it opens when nobody is left.
-    let below = share.map(|share| expected.map_or(1, |of| (share * f64::from(of)).ceil().max(1.0) as u32));
+    let below =
+        share.map(|share| expected.map_or(1, |of| (share * f64::from(of)).ceil().max(1.0) as u32));
     Some(PlatformFacts {
         kind: platform.map(|p| p.kind.to_owned()),
         name: platform.map(|p| p.name.to_owned()),

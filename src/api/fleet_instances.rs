@@ -20,7 +20,7 @@ use super::{
     request::{At, Json, List, Path, Query},
 };
 use crate::{
-    domain::fleet::share,
+    domain::fleet::{engine::interval99, share},
     intake::{
         names::InstanceNames,
         sums::{self, Sum},
@@ -224,7 +224,7 @@ fn instance(
     let peers = merged(
         whole.cells.iter().filter(|(name, _)| **name != row.name).flat_map(|(_, of)| of.values()),
     );
-    let interval = share::interval(own.errors(), own.attempts);
+    let interval = (own.attempts > 0).then(|| interval99(own.errors(), own.attempts));
     let named = |w: &&store::fleet_findings::FindingRow| w.finding.instances.contains(&row.name);
     let of = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
     FleetInstance {

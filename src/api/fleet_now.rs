@@ -136,9 +136,8 @@ impl Standing {
         let known = matches!(state, FleetState::Critical | FleetState::Warning | FleetState::Ok);
         let fresh = |n: Option<i32>| n.filter(|_| known);
         let received = self.sources.iter().filter_map(|s| s.received_at).max();
-        let is_live = |s: &&SourceRow| {
-            s.received_at.is_some_and(|at| self.now.duration_since(at) <= FRESH)
-        };
+        let is_live =
+            |s: &&SourceRow| s.received_at.is_some_and(|at| self.now.duration_since(at) <= FRESH);
         let worst = self.findings.iter().max_by_key(|w| (!w.finding.chronic, w.finding.severity));
         FleetNow {
             state,

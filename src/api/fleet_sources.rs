@@ -330,7 +330,9 @@ mod tests {
     #[test]
     fn the_command_survives_a_shell() {
         let of = |fleet: &str| command(&"https://q.example/".parse().unwrap(), "qrf_x", fleet);
-        assert!(of("shop").contains("QUORATE_SHIPPER_TOKEN=qrf_x quorate ship --fleet shop --source"));
+        assert!(
+            of("shop").contains("QUORATE_SHIPPER_TOKEN=qrf_x quorate ship --fleet shop --source")
+        );
         assert!(of("it's").contains(r"--fleet 'it'\''s' --source"));
     }
 }

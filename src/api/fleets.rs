@@ -34,9 +34,11 @@ use crate::{
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(list_fleets, create_fleet))
-        .routes(routes!(get_fleet, change_fleet, delete_fleet))
+    OpenApiRouter::new().routes(routes!(list_fleets, create_fleet)).routes(routes!(
+        get_fleet,
+        change_fleet,
+        delete_fleet
+    ))
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -330,6 +332,7 @@ fn configured(form: NewFleet) -> Config {
                 healthy: c.healthy,
             }),
             probe_paths: form.probe_paths,
+            inventory: Vec::new(),
             platform,
         },
         floor: floor.flatten(),

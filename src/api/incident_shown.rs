@@ -1,12 +1,15 @@
 //! From stored incidents to what is answered.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{
     error::ApiResult,
-    incidents::{Incident, IncidentEvent, IncidentNotice, IncidentRow, MonitorRef, Severity, find},
+    fleet_findings::{self, Finding},
+    incidents::{
+        FleetRef, Incident, IncidentEvent, IncidentNotice, IncidentRow, MonitorRef, Severity, find,
+    },
     request::At,
 };
 use crate::{
@@ -24,18 +27,22 @@ const RELATED: i64 = 20;
 pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Incident> {
     let row = find(conn, id).await?;
     let events = store::incidents_read::events(conn, row.monitor, id).await?;
-    let notices = store::outbox::of_incident(conn, row.monitor, id).await?;
+    // What people heard of a group, they heard under its first incident.
+    let told = row.group.unwrap_or(id);
+    let notices = store::outbox::of_incident(conn, row.monitor, told).await?;
     let during = (row.started_at, row.ended_at.unwrap_or(now));
     let same = Filter { during: Some(during), but: Some(id), limit: RELATED, ..Filter::default() };
     let same = store::incidents_read::list(conn, &same).await?;
     let before = Some((row.opened_at, row.incident));
-    let earlier =
-        Filter { monitor: Some(row.monitor.0), before, limit: RELATED, ..Filter::default() };
-    let earlier = if row.monitor.0 == 0 {
+    let fleet = row.fleet.as_ref().map(|fleet| fleet.key);
+    let monitor = (row.monitor.0 != 0).then_some(row.monitor.0);
+    let earlier = Filter { monitor, fleet, before, limit: RELATED, ..Filter::default() };
+    let earlier = if monitor.is_none() && fleet.is_none() {
         Vec::new()
     } else {
         store::incidents_read::list(conn, &earlier).await?
     };
+    let fleet_findings = of_fleet(conn, &row, now).await?;
     let rows = |list: Vec<Row>| list.into_iter().map(|row| IncidentRow::shown(row, now)).collect();
     Ok(Incident {
         evidence: row.evidence.clone().unwrap_or_default(),
@@ -54,7 +61,22 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
         notices: notices.into_iter().map(IncidentNotice::from).collect(),
         at_the_same_time: rows(same),
         earlier: rows(earlier),
+        fleet_findings,
     })
+}
+
+/// What was found in the same minutes in the fleet behind an incident.
+async fn of_fleet(conn: &mut PgConnection, row: &Row, now: Timestamp) -> ApiResult<Vec<Finding>> {
+    let named = row.about.as_ref().and_then(|about| about.fleet.as_deref());
+    let uid = row.fleet.as_ref().map(|fleet| fleet.uid).or(named.and_then(|id| id.parse().ok()));
+    let Some(uid) = uid else { return Ok(Vec::new()) };
+    let Some(fleet) = store::fleets::get(conn, uid, false).await? else { return Ok(Vec::new()) };
+    // Windows are minutes: what began in the minute before belongs to it too.
+    let minute = SignedDuration::from_secs(60);
+    let during = Some((row.started_at - minute, row.ended_at.unwrap_or(now) + minute));
+    let filter = store::fleet_findings::Filter { during, limit: RELATED, ..Default::default() };
+    let rows = store::fleet_findings::list(conn, fleet.key, &filter).await?;
+    fleet_findings::findings(conn, &fleet, rows, now).await
 }
 
 impl IncidentRow {
@@ -71,6 +93,8 @@ impl IncidentRow {
                     .unwrap_or_default(),
                 runbook_url: about.runbook_url,
             }),
+            fleet: row.fleet.map(|fleet| FleetRef { id: fleet.uid, name: fleet.name }),
+            group: row.group,
             subject: row.subject,
             severity: Severity::from_stored(&row.severity),
             peak: Severity::from_stored(&row.peak),

@@ -13,12 +13,16 @@ use super::{
     AppState,
     auth::{Caller, Editor, Viewer},
     error::{ApiError, ApiResult},
+    fleet_findings::Finding,
     incident_shown::load,
     request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
-use crate::store::{
-    self,
-    incidents_read::{Filter, IncidentRow as Row},
+use crate::{
+    store::{
+        self,
+        incidents_read::{Filter, IncidentRow as Row},
+    },
+    triage,
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -28,6 +32,7 @@ pub fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(acknowledge_incident))
         .routes(routes!(unacknowledge_incident))
         .routes(routes!(note_incident))
+        .routes(routes!(resolve_incident))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -43,7 +48,11 @@ pub struct IncidentRow {
     pub id: Uuid,
     /// Null for a subject that is no monitor, or one that was deleted.
     pub monitor: Option<MonitorRef>,
-    /// `monitor:UUID`, …
+    /// The fleet that it is about; null for any other subject.
+    pub fleet: Option<FleetRef>,
+    /// The incident whose alert this one shares, itself included; null where each has its own.
+    pub group: Option<Uuid>,
+    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, …
     pub subject: String,
     pub severity: Severity,
     /// The worst it has been.
@@ -78,6 +87,12 @@ pub struct MonitorRef {
     pub runbook_url: Option<String>,
 }
 
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct FleetRef {
+    pub id: Uuid,
+    pub name: String,
+}
+
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Incident {
     #[serde(flatten)]
@@ -91,8 +106,10 @@ pub struct Incident {
     pub notices: Vec<IncidentNotice>,
     /// Other incidents that were open at the same time.
     pub at_the_same_time: Vec<IncidentRow>,
-    /// Earlier ones of the same monitor, the latest first.
+    /// Earlier ones of the same monitor or fleet, the latest first.
     pub earlier: Vec<IncidentRow>,
+    /// What was found in the same minutes in the fleet that it is about, or that the monitor names.
+    pub fleet_findings: Vec<Finding>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -135,6 +152,8 @@ pub struct ListIncidents {
     pub state: Option<IncidentState>,
     /// Id or name.
     pub monitor: Option<String>,
+    /// Id or name.
+    pub fleet: Option<String>,
     /// Opened at or after.
     pub from: Option<At>,
     /// Opened before.
@@ -175,7 +194,16 @@ async fn list_incidents(
             Some(found.first().ok_or_else(missing)?.0.0)
         }
     };
+    let fleet = match &query.fleet {
+        None => None,
+        Some(word) => {
+            let found = store::fleets::named(&mut conn, word).await?;
+            let missing = || ApiError::invalid("fleet", format!("{word} is no fleet"));
+            Some(found.ok_or_else(missing)?.key)
+        }
+    };
     let filter = Filter {
+        fleet,
         open: query.state.map(|state| state == IncidentState::Open),
         monitor,
         from: query.from.map(|at| at.0),
@@ -247,6 +275,38 @@ async fn note_incident(
     let mut tx = state.pool.begin().await?;
     let row = lock(&mut tx, id).await?;
     event(&mut tx, &row, "note", &caller, text, now).await?;
+    let incident = load(&mut tx, id, now).await?;
+    tx.commit().await?;
+    Ok(Json(incident))
+}
+
+/// Closes an open incident of a fleet: what was found stays, and does not open it again. A monitor's
+/// incident ends when its locations see it up, and by nothing else (409).
+#[utoipa::path(post, path = "/incidents/{id}/resolve", tag = "incidents", extensions(("x-role" = json!("editor"))),
+    params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
+async fn resolve_incident(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path(id): Path<Uuid>,
+) -> ApiResult<Json<Incident>> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let row = find(&mut tx, id).await?;
+    let Some(fleet) = &row.fleet else {
+        return Err(ApiError::in_use(
+            "This incident ends when its monitor is seen up again; acknowledge it, or pause the monitor.",
+        ));
+    };
+    store::fleet_live::lock(&mut tx, fleet.key).await?;
+    let row = find(&mut tx, id).await?;
+    if row.resolved_at.is_some() {
+        return Err(ApiError::in_use("This incident is over."));
+    }
+    let of = store::fleets::by_key(&mut tx, fleet.key).await?.ok_or(ApiError::NotFound("fleet"))?;
+    triage::fleets::resolve(&mut tx, &of, id, &caller.name, now).await?;
+    let subject = format!("incident:{id}");
+    store::audit::add(&mut tx, now, &caller.name, "incident.resolved", &subject, &json!({}))
+        .await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))

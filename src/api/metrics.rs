@@ -134,6 +134,7 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
         "Whether an agent of the location was heard within 30 s",
         online,
     );
+    super::fleet_metrics::register(registry, &mut conn, now).await?;
     let backlog = store::outbox::backlog(&mut conn, now).await?;
     gauge(registry, "notices_waiting", "Notices that are not settled", backlog.unsettled);
     let oldest = backlog.oldest_untried.map_or(0.0, age);

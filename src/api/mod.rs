@@ -28,6 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     clock::Clock,
+    intake::Intake,
     notify::Notifier,
     process::health::Health,
     store::{self, seal::Sealer},
@@ -47,6 +48,8 @@ pub mod given;
 pub mod fleet_findings;
 pub mod fleet_health;
 pub mod fleet_instances;
+pub mod fleet_logs;
+pub mod fleet_metrics;
 pub mod fleet_now;
 pub mod fleet_sources;
 pub mod fleets;
@@ -97,6 +100,7 @@ pub struct AppState {
     pub clock: Clock,
     pub sealer: Sealer,
     pub triage: Arc<Triage>,
+    pub intake: Arc<Intake>,
     pub notifier: Notifier,
     pub health: Health,
     pub hub: hub::Hub,
@@ -133,6 +137,7 @@ impl AppState {
     ) -> Self {
         let hub = hub::Hub::new(pool.clone(), clock.clone(), stopping);
         Self {
+            intake: Arc::new(Intake::new(pool.clone())),
             pool,
             clock,
             sealer,
@@ -187,6 +192,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(fleet_sources::router())
         .merge(fleet_health::router())
         .merge(fleet_instances::router())
+        .merge(fleet_logs::router())
         .merge(fleet_findings::router())
         .merge(channels::router())
         .merge(settings::router())

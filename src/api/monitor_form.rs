@@ -41,6 +41,7 @@ pub struct Draft {
     pub labels: BTreeMap<String, String>,
     pub depends_on: Vec<Uuid>,
     pub channels: Option<Vec<Uuid>>,
+    pub fleet: Option<Uuid>,
     pub runbook_url: Option<String>,
     pub enabled: bool,
 }
@@ -103,9 +104,7 @@ pub async fn read(
     let depends_on = depends_on(conn, &form.depends_on, old, &mut gather).await?;
     let channels = channels(conn, form.channels.as_deref(), &mut gather).await?;
     let runbook_url = gather.take(parse_runbook(form.runbook_url));
-    if form.fleet.is_some() {
-        gather.0.push(Invalid::new("fleet", "there is no fleet of this name"));
-    }
+    let fleet = fleet(conn, form.fleet.as_deref(), &mut gather).await?;
     if form.escalation.is_some() {
         gather.0.push(Invalid::new("escalation", "there is no escalation of this name"));
     }
@@ -135,6 +134,7 @@ pub async fn read(
             labels,
             depends_on,
             channels,
+            fleet,
             runbook_url,
             enabled: form.enabled,
         });
@@ -353,6 +353,20 @@ async fn depends_on(
         }
     }
     Ok(ids)
+}
+
+/// The fleet behind it, by id or name.
+async fn fleet(
+    conn: &mut PgConnection,
+    word: Option<&str>,
+    gather: &mut Gather,
+) -> ApiResult<Option<Uuid>> {
+    let Some(word) = word else { return Ok(None) };
+    let found = store::fleets::named(conn, word).await?;
+    if found.is_none() {
+        gather.0.push(Invalid::new("fleet", format!("{word} is no fleet")));
+    }
+    Ok(found.map(|fleet| fleet.uid))
 }
 
 async fn channels(

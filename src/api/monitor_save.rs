@@ -217,7 +217,7 @@ fn values(state: &AppState, uid: Uuid, draft: &Draft) -> ApiResult<Values> {
         labels: to_json(&draft.labels)?,
         channels: draft.channels.as_ref().map(to_json).transpose()?,
         depends_on: to_json(&draft.depends_on)?,
-        fleet: None,
+        fleet: draft.fleet.map(|id| id.to_string()),
         escalation: None,
         runbook_url: draft.runbook_url.clone(),
         enabled: draft.enabled,

@@ -93,6 +93,7 @@ pub struct Monitor {
     pub labels: BTreeMap<String, String>,
     /// Ids of monitors whose outage explains this one's.
     pub depends_on: Vec<Uuid>,
+    /// Id of the fleet behind it.
     pub fleet: Option<String>,
     /// Ids of channels; null means the default channels.
     pub channels: Option<Vec<Uuid>>,
@@ -166,6 +167,7 @@ pub struct NewMonitor {
     /// Ids or names of monitors.
     #[serde(default)]
     pub depends_on: Vec<String>,
+    /// Id or name of the fleet behind it.
     pub fleet: Option<String>,
     /// Ids or names; null means the default channels.
     pub channels: Option<Vec<String>>,

@@ -80,6 +80,9 @@ pub struct Notice {
     pub previous_severity: Option<Severity>,
     /// None for incidents that are about no monitor (the platform's own).
     pub monitor: Option<MonitorFacts>,
+    /// Of an incident about a fleet: the alert stands for all that began within a minute of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetFacts>,
     pub incident: IncidentFacts,
     /// The verdict in one sentence or more, the same as on the incident's page.
     pub sentence: String,
@@ -113,9 +116,28 @@ pub struct MonitorFacts {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetFacts {
+    pub uid: Uuid,
+    pub name: String,
+    /// What was found, the gravest first.
+    pub findings: Vec<FleetLine>,
+}
+
+/// One finding of a fleet's alert.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetLine {
+    /// `fleet:{uid}:{kind}:{instance}`
+    pub subject: String,
+    pub severity: Severity,
+    pub sentence: String,
+    /// It goes on.
+    pub open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncidentFacts {
     pub uid: Uuid,
-    /// `monitor:{uid}`, `platform:{cause}` …
+    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `platform:{cause}` …
     pub subject: String,
     /// Back-dated to the first fail.
     pub started_at: Timestamp,

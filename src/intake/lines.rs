@@ -7,9 +7,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 /// So much text is taken in one transaction, a little more if a line ends beyond it.
-pub const PIECE: usize = 4 * 1024 * 1024;
+pub(super) const PIECE: usize = 4 * 1024 * 1024;
 /// A line that is longer than this is none.
-pub const LONGEST_LINE: usize = 256 * 1024;
+pub(super) const LONGEST_LINE: usize = 256 * 1024;
 
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Encoding {
 
 /// Whole lines (or JSON values, one a line) and where they begin in the decompressed text.
 #[derive(Debug, Default)]
-pub struct Piece {
+pub(super) struct Piece {
     pub offset: u64,
     pub text: Vec<u8>,
     /// Lines that were too long to be kept.
@@ -30,7 +30,7 @@ pub struct Piece {
 
 /// How a body holds its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(super) enum Shape {
     /// As they stand in the file, one line feed after each.
     Lines,
     /// JSON objects: in an array, one a line, or one after another.
@@ -38,13 +38,13 @@ pub enum Shape {
 }
 
 /// A body that arrives in another thread.
-pub struct Body {
+pub(super) struct Body {
     incoming: mpsc::Receiver<Result<Bytes, String>>,
     current: Bytes,
 }
 
 impl Body {
-    pub fn new(incoming: mpsc::Receiver<Result<Bytes, String>>) -> Self {
+    pub(super) fn new(incoming: mpsc::Receiver<Result<Bytes, String>>) -> Self {
         Self { incoming, current: Bytes::new() }
     }
 }
@@ -54,7 +54,9 @@ impl Read for Body {
         while self.current.is_empty() {
             match self.incoming.blocking_recv() {
                 Some(Ok(bytes)) => self.current = bytes,
-                Some(Err(why)) => return Err(io::Error::new(io::ErrorKind::ConnectionAborted, why)),
+                Some(Err(why)) => {
+                    return Err(io::Error::new(io::ErrorKind::ConnectionAborted, why));
+                }
                 None => return Ok(0),
             }
         }
@@ -66,7 +68,7 @@ impl Read for Body {
 
 /// Cuts a body into pieces and hands them to `give` until that answers false. `whole_lines`: what
 /// follows the last line feed is left for the next time.
-pub fn cut(
+pub(super) fn cut(
     body: impl Read + Send,
     encoding: Encoding,
     shape: Option<Shape>,

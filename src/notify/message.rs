@@ -91,11 +91,12 @@ fn subject_stem(notice: &Notice, zone: &TimeZone) -> String {
     format!("{}, {}", name(notice), began.strftime("%-d %b %H:%M %Z"))
 }
 
-/// The monitor's name, or the subject of an incident about no monitor.
+/// The monitor's name, the fleet's, or the subject of an incident about neither.
 pub fn name(notice: &Notice) -> &str {
-    match &notice.monitor {
-        Some(monitor) => &monitor.name,
-        None => &notice.incident.subject,
+    match (&notice.monitor, &notice.fleet) {
+        (Some(monitor), _) => &monitor.name,
+        (None, Some(fleet)) => &fleet.name,
+        (None, None) => &notice.incident.subject,
     }
 }
 
@@ -103,6 +104,7 @@ pub fn name(notice: &Notice) -> &str {
 fn state(notice: &Notice) -> &'static str {
     match notice.kind {
         NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
+        NoticeKind::Resolved if notice.fleet.is_some() => "As usual again",
         NoticeKind::Resolved | NoticeKind::FlapEnd if notice.collapsed => match notice.severity {
             Severity::Down => "Was down",
             Severity::Partial => "Was partly down",
@@ -115,6 +117,9 @@ fn state(notice: &Notice) -> &'static str {
         | NoticeKind::Reopened
         | NoticeKind::Moved
         | NoticeKind::AfterMaintenance => match notice.severity {
+            Severity::Down if notice.fleet.is_some() => "Failing",
+            Severity::Partial if notice.fleet.is_some() => "Failing in part",
+            Severity::Degraded if notice.fleet.is_some() => "Not as usual",
             Severity::Down => "Down",
             Severity::Partial => "Partly down",
             Severity::Degraded => "Degraded",
@@ -125,13 +130,13 @@ fn state(notice: &Notice) -> &'static str {
 /// What happened, in one sentence.
 pub fn headline(notice: &Notice) -> String {
     let name = name(notice);
-    let is = adjective(notice.severity);
+    let is = adjective(notice, notice.severity);
     match notice.kind {
         NoticeKind::Opened => format!("{name} is {is}."),
         NoticeKind::Reopened => format!("{name} is {is} again."),
         NoticeKind::Moved => match notice.previous_severity {
             Some(before) if before > notice.severity => {
-                format!("{name} is no longer {}, but still {is}.", adjective(before))
+                format!("{name} is no longer {}, but still {is}.", adjective(notice, before))
             }
             _ => format!("{name} is now {is}."),
         },
@@ -156,6 +161,12 @@ fn ending(notice: &Notice, name: &str, is: &str) -> String {
         _ => {}
     }
     let lasted = duration(lasted(notice));
+    if notice.fleet.is_some() {
+        return match notice.collapsed {
+            true => format!("{name} was {is} for {lasted}, and is as usual again."),
+            false => format!("{name} is as usual again after {lasted}."),
+        };
+    }
     match (notice.kind, notice.collapsed) {
         (_, true) => format!("{name} was {is} for {lasted}, and is up again."),
         (NoticeKind::FlapEnd, _) => format!("{name} is up and steady again after {lasted}."),
@@ -177,8 +188,12 @@ pub fn lasted(notice: &Notice) -> SignedDuration {
     end.duration_since(notice.incident.started_at).max(SignedDuration::ZERO)
 }
 
-fn adjective(severity: Severity) -> &'static str {
+/// A fleet is not up or down: its instances are.
+fn adjective(notice: &Notice, severity: Severity) -> &'static str {
     match severity {
+        Severity::Down if notice.fleet.is_some() => "failing",
+        Severity::Partial if notice.fleet.is_some() => "failing in part",
+        Severity::Degraded if notice.fleet.is_some() => "not as usual",
         Severity::Down => "down",
         Severity::Partial => "partly down",
         Severity::Degraded => "degraded",
@@ -204,6 +219,10 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
     if let Some(monitor) = &notice.monitor {
         fact("Target", monitor.target.clone());
         fact("Group", monitor.group.clone());
+    }
+    // The first finding is the sentence.
+    for line in notice.fleet.iter().flat_map(|fleet| fleet.findings.iter().skip(1)).take(10) {
+        fact(if line.open { "Also" } else { "Over" }, line.sentence.clone());
     }
     fact("Began", instant(notice.incident.started_at, &around.zone));
     if let Some(ended) = notice.incident.ended_at {
@@ -280,6 +299,7 @@ fn links(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
     let incident = incident_url(notice, around.public_url.as_ref());
     links.extend(incident.map(|url| ("Incident", url)));
     links.extend(monitor_url(notice, around.public_url.as_ref()).map(|url| ("Monitor", url)));
+    links.extend(fleet_url(notice, around.public_url.as_ref()).map(|url| ("Fleet", url)));
     let runbook = notice.monitor.as_ref().and_then(|monitor| monitor.runbook_url.as_deref());
     // Anything else than a web address must not become a link that somebody presses at night.
     let runbook = runbook
@@ -295,6 +315,10 @@ pub fn incident_url(notice: &Notice, public_url: Option<&Url>) -> Option<String>
 
 pub fn monitor_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
     page(public_url?, &format!("monitors/{}", notice.monitor.as_ref()?.uid))
+}
+
+pub fn fleet_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
+    page(public_url?, &format!("fleets/{}", notice.fleet.as_ref()?.uid))
 }
 
 /// A page under the public address, which may have a path of its own.

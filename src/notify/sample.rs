@@ -6,7 +6,9 @@ use uuid::Uuid;
 
 use crate::domain::{
     incident::Severity,
-    notice::{IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind},
+    notice::{
+        FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
+    },
 };
 
 /// The outage of the UI's drawings: four of five locations see `checkout` fail.
@@ -23,6 +25,7 @@ pub(super) fn outage() -> Notice {
             labels: BTreeMap::from([("team".into(), "shop".into()), ("tier".into(), "1".into())]),
             runbook_url: Some("https://wiki.example/checkout".into()),
         }),
+        fleet: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(0x2),
             subject: format!("monitor:{}", Uuid::from_u128(0x1)),
@@ -63,6 +66,35 @@ pub(super) fn recovery() -> Notice {
         line.class = None;
         line.saw = String::new();
     }
+    notice
+}
+
+/// One instance of a fleet fails, another restarted.
+pub(super) fn fleet_alert() -> Notice {
+    let mut notice = outage();
+    let uid = Uuid::from_u128(0x3);
+    let line = |kind: &str, sentence: &str, severity| FleetLine {
+        subject: format!("fleet:{uid}:{kind}"),
+        severity,
+        sentence: sentence.into(),
+        open: true,
+    };
+    notice.monitor = None;
+    notice.severity = Severity::Partial;
+    notice.incident.subject = format!("fleet:{uid}:errors:10.9.0.11:80");
+    notice.sentence =
+        "10.9.0.11 failed 41 of 212 requests (19 %); its 7 peers failed 0.6 %.".into();
+    notice.fleet = Some(FleetFacts {
+        uid,
+        name: "shop".into(),
+        findings: vec![
+            line("errors:10.9.0.11:80", &notice.sentence, Severity::Partial),
+            line("restart:10.9.0.12:80", "10.9.0.12 restarted 3 times.", Severity::Degraded),
+        ],
+    });
+    notice.locations = Vec::new();
+    notice.scope = None;
+    (notice.eligible, notice.needed, notice.down) = (0, 0, 0);
     notice
 }
 

@@ -134,7 +134,7 @@ fn event_type(kind: NoticeKind) -> &'static str {
 fn data(notice: &Notice, around: &Surroundings) -> Value {
     let incident = &notice.incident;
     let public = around.public_url.as_ref();
-    json!({
+    let mut data = json!({
         "version": 1,
         "kind": notice.kind,
         "headline": message::headline(notice),
@@ -166,7 +166,16 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
         "votes": { "eligible": notice.eligible, "needed": notice.needed, "down": notice.down },
         "scope": notice.scope,
         "locations": notice.locations.iter().map(location).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(fleet) = &notice.fleet {
+        data["fleet"] = json!({
+            "id": fleet.uid,
+            "name": fleet.name,
+            "url": message::fleet_url(notice, public),
+            "findings": fleet.findings,
+        });
+    }
+    data
 }
 
 fn location(line: &LocationLine) -> Value {

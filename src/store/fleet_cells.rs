@@ -112,14 +112,9 @@ pub(super) fn put_cell(copy: &mut Copy, cell: &Cell) {
 }
 
 pub(super) fn put_pool(copy: &mut Copy, cell: &PoolCell) {
-    for count in [
-        cell.requests,
-        cell.failed,
-        cell.empty,
-        cell.redispatched,
-        cell.clients,
-        cell.proxies,
-    ] {
+    for count in
+        [cell.requests, cell.failed, cell.empty, cell.redispatched, cell.clients, cell.proxies]
+    {
         copy.int8(Some(big(count)));
     }
     copy.json(&codes_text(&cell.codes));
@@ -336,7 +331,8 @@ impl RawPool {
 }
 
 fn sketch(bytes: &[u8]) -> sqlx::Result<Sketch> {
-    Sketch::from_bytes(bytes).ok_or_else(|| sqlx::Error::Decode("a fleet's sketch is damaged".into()))
+    Sketch::from_bytes(bytes)
+        .ok_or_else(|| sqlx::Error::Decode("a fleet's sketch is damaged".into()))
 }
 
 fn codes_text(codes: &BTreeMap<u16, u64>) -> Vec<u8> {

@@ -76,6 +76,24 @@ pub async fn put(
     Ok((id, None))
 }
 
+/// Since when a finding with this key is open; none when it is not.
+pub async fn is_open(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    pool: &str,
+    key: &str,
+) -> sqlx::Result<Option<Timestamp>> {
+    let from = sqlx::query_scalar!(
+        "select from_at from fleet_finding where fleet_id = $1 and pool = $2 and key = $3 and to_at is null",
+        fleet.0,
+        pool,
+        key
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(from.map(|at| at.to_jiff()))
+}
+
 /// Remembers which incident a finding has become.
 pub async fn set_incident(
     conn: &mut PgConnection,
@@ -138,9 +156,7 @@ pub async fn list(
 }
 
 /// Open findings of all fleets that are not deleted: fleet and finding.
-pub async fn open_everywhere(
-    conn: &mut PgConnection,
-) -> sqlx::Result<Vec<(FleetKey, FindingRow)>> {
+pub async fn open_everywhere(conn: &mut PgConnection) -> sqlx::Result<Vec<(FleetKey, FindingRow)>> {
     let rows = sqlx::query!(
         "select w.fleet_id, w.finding_id, w.kind, w.scope, w.severity, w.pool, w.instances, w.from_at, w.to_at, w.found_at,
                 w.chronic, w.sentence, w.evidence, w.incident_id

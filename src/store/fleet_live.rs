@@ -147,10 +147,7 @@ pub struct InstanceRow {
 }
 
 /// Instances of a fleet by name.
-pub async fn instances(
-    conn: &mut PgConnection,
-    fleet: FleetKey,
-) -> sqlx::Result<Vec<InstanceRow>> {
+pub async fn instances(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<Vec<InstanceRow>> {
     sqlx::query!(
         "select instance, aliases, zone, configured, first_at, last_at, state, state_at, state_source, state_reason, version,
                 restarts_certain, restarts_probable, transitions
@@ -238,12 +235,15 @@ pub struct FleetNumbers {
     pub ready: Option<i32>,
     pub expected: Option<i32>,
     pub min_ready: Option<i32>,
+    /// Time of the newest line or event.
+    pub newest_at: Option<Timestamp>,
 }
 
 /// All fleets that are not deleted, by name.
 pub async fn numbers(conn: &mut PgConnection) -> sqlx::Result<Vec<FleetNumbers>> {
     sqlx::query!(
-        r#"select f.fleet_id, f.name, l.ready, l.expected, (f.settings -> 'analysis' ->> 'min_ready')::int4 as min_ready
+        r#"select f.fleet_id, f.name, l.ready, l.expected, (f.settings -> 'analysis' ->> 'min_ready')::int4 as min_ready,
+                  (select max(greatest(s.newest_at, s.heard_until)) from fleet_source s where s.fleet_id = f.fleet_id) as newest_at
            from fleet f join fleet_live l using (fleet_id) where f.deleted_at is null order by f.name"#
     )
     .map(|r| FleetNumbers {
@@ -252,6 +252,7 @@ pub async fn numbers(conn: &mut PgConnection) -> sqlx::Result<Vec<FleetNumbers>>
         ready: r.ready,
         expected: r.expected,
         min_ready: r.min_ready,
+        newest_at: r.newest_at.map(|t| t.to_jiff()),
     })
     .fetch_all(conn)
     .await

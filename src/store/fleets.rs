@@ -117,11 +117,7 @@ async fn name_instances(
 }
 
 /// One fleet by its outside id, unless it is deleted. `lock` holds it for an edit.
-pub async fn get(
-    conn: &mut PgConnection,
-    uid: Uuid,
-    lock: bool,
-) -> sqlx::Result<Option<FleetRow>> {
+pub async fn get(conn: &mut PgConnection, uid: Uuid, lock: bool) -> sqlx::Result<Option<FleetRow>> {
     if lock {
         sqlx::query!("select fleet_id from fleet where uid = $1 for no key update", uid)
             .fetch_optional(&mut *conn)

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::ids::MonitorKey;
+use crate::domain::ids::{FleetKey, MonitorKey};
 
 #[derive(Debug, Clone)]
 pub struct IncidentRow {
@@ -29,6 +29,18 @@ pub struct IncidentRow {
     /// Only when one incident is asked for.
     pub evidence: Option<serde_json::Value>,
     pub about: Option<About>,
+    /// The fleet that it is about.
+    pub fleet: Option<AboutFleet>,
+    /// The first of those whose alert it shares.
+    pub group: Option<Uuid>,
+}
+
+/// The fleet behind it, deleted or not.
+#[derive(Debug, Clone)]
+pub struct AboutFleet {
+    pub key: FleetKey,
+    pub uid: Uuid,
+    pub name: String,
 }
 
 /// The monitor behind it; none once it is deleted.
@@ -39,6 +51,8 @@ pub struct About {
     pub group: String,
     pub check_spec: serde_json::Value,
     pub runbook_url: Option<String>,
+    /// Id of the fleet that the monitor names.
+    pub fleet: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -47,6 +61,7 @@ pub struct Filter {
     /// True: open ones only; false: resolved ones only.
     pub open: Option<bool>,
     pub monitor: Option<i32>,
+    pub fleet: Option<FleetKey>,
     /// Opened at or after.
     pub from: Option<Timestamp>,
     /// Opened before.
@@ -68,8 +83,10 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         r#"select i.monitor_id, i.incident_id, i.subject, i.severity, i.peak, i.started_at, i.opened_at, i.ended_at,
                   i.resolved_at, i.resolve_reason, i.low, i.suppressed, i.flapping, i.evidence_stale, i.acked_at, i.acked_by,
                   i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
-                  m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url
+                  m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url,
+                  m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?"
            from incident i left join monitor m on m.monitor_id = i.monitor_id and m.deleted_at is null
+                left join fleet f on f.fleet_id = i.fleet_id
            where ($1::uuid is null or i.incident_id = $1)
              and ($2::bool is null or (i.resolved_at is null) = $2)
              and ($3::int4 is null or i.monitor_id = $3)
@@ -78,6 +95,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
              and ($6::timestamptz is null or (i.started_at < $7 and (i.ended_at is null or i.ended_at > $6)))
              and ($8::uuid is null or i.incident_id <> $8)
              and ($9::timestamptz is null or (i.opened_at, i.incident_id) < ($9, $10::uuid))
+             and ($12::int4 is null or i.fleet_id = $12)
            order by i.opened_at desc, i.incident_id desc limit $11"#,
         f.incident,
         f.open,
@@ -90,6 +108,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         before_at.map(|t| t.to_sqlx()) as _,
         before_id,
         f.limit,
+        f.fleet.map(|key| key.0),
     )
     .map(|r| IncidentRow {
         monitor: MonitorKey(r.monitor_id),
@@ -112,10 +131,18 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         evidence: r.evidence,
         about: match (r.uid, r.name, r.group_name, r.check_spec) {
             (Some(uid), Some(name), Some(group), Some(check_spec)) => {
-                Some(About { uid, name, group, check_spec, runbook_url: r.runbook_url })
+                let (runbook_url, fleet) = (r.runbook_url, r.monitor_fleet);
+                Some(About { uid, name, group, check_spec, runbook_url, fleet })
             }
             _ => None,
         },
+        fleet: match (r.fleet_id, r.fleet_uid, r.fleet_name) {
+            (Some(key), Some(uid), Some(name)) => {
+                Some(AboutFleet { key: FleetKey(key), uid, name })
+            }
+            _ => None,
+        },
+        group: r.group_id,
     })
     .fetch_all(conn)
     .await

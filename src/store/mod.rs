@@ -12,6 +12,7 @@ mod copy;
 pub mod fleet_cells;
 pub mod fleet_events;
 pub mod fleet_findings;
+pub mod fleet_incidents;
 pub mod fleet_live;
 pub mod fleet_quarters;
 pub mod fleet_sources;

@@ -99,8 +99,12 @@ pub async fn find(conn: &mut PgConnection, hash: &[u8; 32]) -> sqlx::Result<Opti
 }
 
 pub async fn touch(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<()> {
-    sqlx::query!("update shipper_token set last_used_at = $2 where token_id = $1", id, now.to_sqlx())
-        .execute(conn)
-        .await?;
+    sqlx::query!(
+        "update shipper_token set last_used_at = $2 where token_id = $1",
+        id,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }

@@ -243,6 +243,7 @@ async fn queue_notices(
             labels: serde_json::from_value(facts.labels).unwrap_or_default(),
             runbook_url: facts.runbook_url,
         }),
+        fleet: None,
         incident: IncidentFacts {
             uid: row.incident,
             subject: row.subject,

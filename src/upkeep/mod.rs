@@ -1,6 +1,7 @@
 //! Timed chores, each a step that any coordinator may take: sweep (silence takes the same road as
 //! reports), partitions, roll-ups, refolds of late reports, retention.
 
+pub mod fleets;
 mod refold;
 pub mod rollups;
 
@@ -21,6 +22,8 @@ const GRACE_AGAIN: SignedDuration = SignedDuration::from_secs(600);
 const DAYS_AHEAD: i32 = 3;
 /// Quarter-hour roll-ups are kept this long.
 const QUARTERS_KEPT: SignedDuration = SignedDuration::from_hours(400 * 24);
+/// What logs and platforms said of instances is kept this long.
+const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// An agent's start is forgotten after this long without a batch of it.
 const BOOTS_KEPT: SignedDuration = SignedDuration::from_hours(35 * 24);
 
@@ -29,12 +32,14 @@ const BOOTS_KEPT: SignedDuration = SignedDuration::from_hours(35 * 24);
 pub struct Upkeep {
     pub pool: PgPool,
     pub triage: Arc<Triage>,
+    pub fleets: Arc<fleets::Fleets>,
     pub clock: Clock,
 }
 
 impl Upkeep {
     pub fn new(pool: PgPool, clock: Clock) -> Self {
-        Self { triage: Arc::new(Triage::new(pool.clone())), pool, clock }
+        let triage = Arc::new(Triage::new(pool.clone()));
+        Self { triage, fleets: Arc::default(), pool, clock }
     }
 
     /// Notices a gap in which nobody swept, then lets time pass for every monitor whose deadline has
@@ -116,6 +121,11 @@ impl Upkeep {
         refold::step(&self.pool, now).await
     }
 
+    /// Judges the fleets' windows whose lines are all here; true when there may be more.
+    pub async fn judge_fleets(&self, now: Timestamp) -> anyhow::Result<bool> {
+        self.fleets.step(&self.pool, now).await
+    }
+
     /// Deletes what has had its time.
     pub async fn forget(&self, now: Timestamp) -> sqlx::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -125,6 +135,10 @@ impl Upkeep {
         store::chores::forget(&mut tx, now).await?;
         store::boots::forget_before(&mut tx, now - BOOTS_KEPT).await?;
         store::rollups::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
+        store::fleet_quarters::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
+        store::fleet_sources::forget_files(&mut tx, now - QUARTERS_KEPT).await?;
+        store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
+        store::fleet_findings::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
         tx.commit().await
     }
 
@@ -146,6 +160,16 @@ impl Upkeep {
             // A tick that ends in a database error is a moved loop all the same.
             pulse();
             if wait(&self.clock, Duration::from_secs(1), &stop).await {
+                break;
+            }
+        }
+    }
+
+    /// Looks at the fleets every second.
+    pub async fn run_fleets(self, stop: tokio_util::sync::CancellationToken) {
+        while !stop.is_cancelled() {
+            let more = log("fleets", self.judge_fleets(self.clock.now()).await);
+            if more != Some(true) && wait(&self.clock, Duration::from_secs(1), &stop).await {
                 break;
             }
         }

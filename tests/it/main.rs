@@ -20,6 +20,7 @@ mod database;
 mod decide;
 mod drill;
 mod end_to_end;
+mod fleet_intake;
 mod fleet_settings;
 mod layering;
 mod logs_cli;

@@ -86,7 +86,9 @@ impl Config {
 
     /// The name that sums and events of `seen` belong to: of a named instance, or its own.
     pub fn named<'a>(&'a self, seen: &'a str) -> Option<&'a Named> {
-        self.instances.iter().find(|one| one.name == seen || one.addresses.iter().any(|a| a == seen))
+        self.instances
+            .iter()
+            .find(|one| one.name == seen || one.addresses.iter().any(|a| a == seen))
     }
 }
 
@@ -147,7 +149,10 @@ fn check_instances(instances: &[Named]) -> Result<(), Invalid> {
             }
         }
         if one.zone.as_ref().is_some_and(|zone| zone.is_empty() || zone.chars().count() > 100) {
-            return Err(Invalid::new(format!("instances[{i}].zone"), "must be 1 to 100 characters"));
+            return Err(Invalid::new(
+                format!("instances[{i}].zone"),
+                "must be 1 to 100 characters",
+            ));
         }
     }
     Ok(())
@@ -184,7 +189,10 @@ mod tests {
         assert_eq!(field(|c| c.analysis.window_s = 5), "");
         assert_eq!(field(|c| c.analysis.platform = Some("mainframe".into())), "platform.kind");
         assert_eq!(field(|c| c.floor = Some(1.5)), "platform.floor");
-        assert_eq!(field(|c| c.analysis.probe_paths = vec!["/a".into(), "b".into()]), "probe_paths[1]");
+        assert_eq!(
+            field(|c| c.analysis.probe_paths = vec!["/a".into(), "b".into()]),
+            "probe_paths[1]"
+        );
         assert_eq!(field(|c| c.rules.removal_s = Some(0.0)), "rules.removal_s");
         let check = HealthCheck {
             path: None,

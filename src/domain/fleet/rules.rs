@@ -76,6 +76,9 @@ impl Rules {
     /// How grave an incident this finding is worth; none when it is worth none. What has been so for as
     /// long as we know the instance never pages.
     pub fn incident(&self, finding: &Finding) -> Option<incident::Severity> {
+        if finding.kind == Kind::Restart && !self.kinds.contains_key(&Kind::Restart) {
+            return self.restarts(finding);
+        }
         let threshold = self.kinds.get(&finding.kind).copied().unwrap_or(self.min_severity);
         let reached = match threshold {
             Threshold::Never => false,
@@ -83,6 +86,19 @@ impl Rules {
             Threshold::Warning => finding.severity >= Severity::Warning,
             Threshold::Critical => finding.severity >= Severity::Critical,
         };
+        (reached && !finding.chronic).then(|| gravity(finding))
+    }
+}
+
+impl Rules {
+    /// Restarts count by number; a crash loop is always worth an incident.
+    fn restarts(&self, finding: &Finding) -> Option<incident::Severity> {
+        let evidence = &finding.evidence;
+        let number = |name: &str| evidence.get(name).and_then(serde_json::Value::as_u64);
+        let count = number("last_hour").or(number("count")).unwrap_or(1);
+        let looping = evidence.get("crash_loop").and_then(serde_json::Value::as_bool);
+        let many = self.restarts_per_h.is_some_and(|limit| count >= u64::from(limit));
+        let reached = many || looping == Some(true);
         (reached && !finding.chronic).then(|| gravity(finding))
     }
 }

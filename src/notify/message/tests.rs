@@ -1,7 +1,7 @@
 use super::*;
 use crate::notify::{
     mail_body,
-    sample::{outage, recovery},
+    sample::{fleet_alert, outage, recovery},
 };
 
 fn berlin() -> Surroundings {
@@ -118,6 +118,31 @@ fn an_incident_about_no_monitor_is_named_by_its_subject() {
     });
     assert_eq!(message.headline, "platform:blind is down.");
     assert!(message.links.iter().all(|(label, _)| *label == "Incident"));
+}
+
+#[test]
+fn a_fleet_is_as_usual_or_not_and_all_its_findings_are_told() {
+    let fleet = |change: &dyn Fn(&mut Notice)| {
+        of(|n| {
+            *n = fleet_alert();
+            change(n);
+        })
+    };
+    let opened = fleet(&|_| ());
+    assert_eq!(opened.headline, "shop is failing in part.");
+    assert_eq!(opened.subject, "Failing in part: shop, 17 Nov 03:07 CET");
+    let text = mail_body::text(&opened);
+    for told in ["10.9.0.11 failed 41 of 212 requests", "10.9.0.12 restarted", "mon/fleets/"] {
+        assert!(text.contains(told), "{told} in {text}");
+    }
+    assert!(!text.contains("What the locations see") && !text.contains("down"), "{text}");
+    let ended = fleet(&|n| {
+        n.kind = NoticeKind::Resolved;
+        n.incident.resolve_reason = Some("recovered".into());
+        n.incident.ended_at = Some(n.incident.started_at + SignedDuration::from_secs(282));
+    });
+    assert_eq!(ended.headline, "shop is as usual again after 4\u{a0}min 42\u{a0}s.");
+    assert!(ended.subject.starts_with("As usual again: shop"), "{}", ended.subject);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     domain::secret::Secret,
-    notify::sample::{outage, recovery},
+    notify::sample::{fleet_alert, outage, recovery},
 };
 
 fn around() -> Surroundings {
@@ -41,6 +41,20 @@ fn the_signature_is_that_of_the_published_example() {
 #[test]
 fn an_opening_as_json() {
     insta::assert_snapshot!(pretty(Content::Notice(&outage())));
+}
+
+#[test]
+fn an_alert_of_a_fleet_names_the_fleet_and_what_was_found() {
+    let data = &body_of(Content::Notice(&fleet_alert()))["data"];
+    assert_eq!(data["monitor"], Value::Null);
+    assert_eq!(data["fleet"]["name"], "shop");
+    assert_eq!(data["fleet"]["findings"][1]["sentence"], "10.9.0.12 restarted 3 times.");
+    assert!(
+        data["fleet"]["url"]
+            .as_str()
+            .unwrap()
+            .ends_with("/fleets/00000000-0000-0000-0000-000000000003")
+    );
 }
 
 /// The description for users shows what is really sent.

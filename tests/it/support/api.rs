@@ -28,7 +28,7 @@ use super::db::TestDb;
 
 /// The interface with its database. [`Api::start`] has made a token for each role.
 pub(crate) struct Api {
-    pub(crate) db: TestDb,
+    pub(crate) db: Arc<TestDb>,
     pub(crate) clock: Clock,
     pub(crate) state: AppState,
     router: Router,
@@ -107,6 +107,16 @@ impl Api {
             tokens::insert(&mut conn, &new, start).await.unwrap();
         }
         drop(conn);
+        Self::on(Arc::new(db), clock, ping_every)
+    }
+
+    /// A second coordinator on the same database, at the same time.
+    pub(crate) fn twin(&self) -> Self {
+        Self::on(Arc::clone(&self.db), self.clock.clone(), Duration::from_secs(10))
+    }
+
+    fn on(db: Arc<TestDb>, clock: Clock, ping_every: Duration) -> Self {
+        let pool = db.pool().clone();
         let sealer = Sealer::from_text(&"ab".repeat(32)).unwrap();
         let settings = NotifySettings::default();
         let notifier =

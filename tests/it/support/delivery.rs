@@ -192,6 +192,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
             labels: BTreeMap::new(),
             runbook_url: None,
         }),
+        fleet: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(incident),
             subject: format!("monitor:{monitor}"),

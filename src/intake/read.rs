@@ -1,0 +1,318 @@
+//! One piece of text → sums, events and counts. In a thread of its own: nothing here waits.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::lines::Piece;
+use crate::{
+    accesslog::{self, Context, Format, Line, Parser, mask::masked},
+    domain::fleet::{
+        event::Event,
+        settings::Settings,
+        tally::{SourceInfo, Taken, Tally},
+        timeline::{FailedRun, Marks},
+    },
+};
+
+/// New samples that one piece may bring.
+const SAMPLES: usize = 5;
+/// After so many refused lines in a row it is asked whether the format has changed.
+const DOUBT: u32 = 100;
+/// Lines are told from one another by this much of the text.
+const HEAD: usize = 256 * 1024;
+/// Stamps before 1990 and more than a day ahead of us are mistakes.
+const EARLIEST_US: i64 = 631_152_000_000_000;
+const AHEAD_US: i64 = 86_400_000_000;
+
+/// What one source's lines are read with, from piece to piece: route classes and runs of failures go on.
+#[derive(Debug)]
+pub(super) struct Warm {
+    pub tally: Tally,
+    parser: Option<(Format, Parser)>,
+}
+
+/// How a source is to be read.
+#[derive(Debug, Clone)]
+pub(super) struct Recipe {
+    pub info: SourceInfo,
+    /// Known or said.
+    pub format: Option<Format>,
+    /// Said, so that it is never doubted.
+    pub fixed: bool,
+    pub context: Context,
+}
+
+/// A line that was not understood, fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[schema(as = RejectedLine)]
+pub struct Refused {
+    /// Addresses and query values are masked.
+    pub line: String,
+    pub reason: String,
+}
+
+/// What a piece says.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub taken: Vec<Taken>,
+    pub marks: Marks,
+    pub events: Vec<Event>,
+    pub lines: u64,
+    pub accepted: u64,
+    pub rejected: u64,
+    pub samples: Vec<Refused>,
+    pub newest_us: Option<i64>,
+    /// What the lines turned out to be.
+    pub format: Option<Format>,
+}
+
+impl Warm {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { tally: Tally::new(settings), parser: None }
+    }
+
+    pub(super) fn read(&mut self, piece: &Piece, recipe: &Recipe) -> Said {
+        let mut said = Said { rejected: piece.cut, lines: piece.cut, ..Said::default() };
+        if piece.cut > 0 {
+            said.sample(b"", "the line is longer than 256 KiB");
+        }
+        let text = piece.text.as_slice();
+        let wrapped = is_wrapped(text);
+        let format = recipe.format.map_or_else(|| detect(text, wrapped, &recipe.context), Ok);
+        let format = match format {
+            Ok(format) => format,
+            Err(why) => {
+                for line in lines(text) {
+                    said.refuse(line, &why);
+                }
+                return said;
+            }
+        };
+        let mut parser = match self.parser.take() {
+            // The day of stamps without a year moves on; a parser is cheap to make.
+            Some((known, parser)) if known == format => parser,
+            _ => Parser::new(format, &recipe.context),
+        };
+        let mut format = format;
+        let mut refused_in_a_row = 0;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let (raw, after) = rest.split_at(end);
+            rest = after.strip_prefix(b"\n").unwrap_or(after);
+            if raw.trim_ascii().is_empty() {
+                continue;
+            }
+            let line = if wrapped { unwrapped(raw) } else { Cow::Borrowed(raw) };
+            match self.one(&line, &mut parser, recipe, &mut said) {
+                Ok(()) => refused_in_a_row = 0,
+                Err(reason) => {
+                    said.refuse(&line, reason);
+                    refused_in_a_row += 1;
+                    if refused_in_a_row == DOUBT
+                        && !recipe.fixed
+                        && let Ok(other) = detect(rest, wrapped, &recipe.context)
+                        && other != format
+                    {
+                        format = other;
+                        parser = Parser::new(other, &recipe.context);
+                    }
+                }
+            }
+        }
+        said.format = Some(format);
+        self.parser = Some((format, parser));
+        self.hand_over(&mut said);
+        said
+    }
+
+    fn one(
+        &mut self,
+        line: &[u8],
+        parser: &mut Parser,
+        recipe: &Recipe,
+        said: &mut Said,
+    ) -> Result<(), &'static str> {
+        let sane = |at_us: i64| {
+            if at_us < EARLIEST_US {
+                Err("its time lies before 1990")
+            } else if at_us > recipe.context.now_us + AHEAD_US {
+                Err("its time lies more than a day ahead: a wrong clock or zone")
+            } else {
+                Ok(())
+            }
+        };
+        match parser.line(line).map_err(|reject| reject.0)? {
+            Line::Request(record) => {
+                sane(record.end_us)?;
+                self.tally.add(&record, &recipe.info);
+                said.newest_us = said.newest_us.max(Some(record.end_us));
+            }
+            Line::Event(event) => {
+                sane(event.at_us)?;
+                said.newest_us = said.newest_us.max(Some(event.at_us));
+                said.events.push(event);
+            }
+            Line::Nothing => {}
+        }
+        said.lines += 1;
+        said.accepted += 1;
+        Ok(())
+    }
+
+    fn hand_over(&mut self, said: &mut Said) {
+        said.taken = self.tally.take_all();
+        for (pool, mut event) in self.tally.take_events() {
+            event.pool = event.pool.or((!pool.is_empty()).then_some(pool));
+            said.events.push(event);
+        }
+        let runs = self.tally.take_runs().into_iter();
+        said.marks.runs =
+            runs.map(|run| FailedRun { instance: run.instance, from_us: run.from_us }).collect();
+    }
+}
+
+impl Said {
+    fn refuse(&mut self, line: &[u8], reason: &str) {
+        self.lines += 1;
+        self.rejected += 1;
+        self.sample(line, reason);
+    }
+
+    fn sample(&mut self, line: &[u8], reason: &str) {
+        if self.samples.len() < SAMPLES {
+            self.samples.push(Refused { line: masked(line), reason: reason.to_owned() });
+        }
+    }
+}
+
+/// What the lines are, or why nobody knows.
+fn detect(text: &[u8], wrapped: bool, context: &Context) -> Result<Format, String> {
+    let head = &text[..text.len().min(HEAD)];
+    let found = if wrapped {
+        let mut plain = Vec::with_capacity(head.len());
+        for line in lines(head) {
+            plain.extend_from_slice(&unwrapped(line));
+            plain.push(b'\n');
+        }
+        accesslog::detect(&plain, context)
+    } else {
+        accesslog::detect(head, context)
+    };
+    match found {
+        Ok(Format::Kubernetes | Format::TargetHealth) => {
+            Err("this is a platform's document, not a log: send it to the fleet's events".into())
+        }
+        Ok(format) => Ok(format),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// A line as log shippers wrap it: Vector's `message`, Fluent Bit's `log`.
+#[derive(Deserialize)]
+struct Wrapped<'a> {
+    #[serde(borrow)]
+    message: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    log: Option<Cow<'a, str>>,
+}
+
+/// The line inside, or the text as it is if there is none.
+fn unwrapped(line: &[u8]) -> Cow<'_, [u8]> {
+    let inner = serde_json::from_slice::<Wrapped<'_>>(line).ok();
+    match inner.and_then(|inner| inner.message.or(inner.log)) {
+        Some(Cow::Borrowed(text)) => Cow::Borrowed(text.trim_end_matches('\n').as_bytes()),
+        Some(Cow::Owned(text)) => Cow::Owned(text.trim_end_matches('\n').to_owned().into_bytes()),
+        None => Cow::Borrowed(line),
+    }
+}
+
+/// Whether the first line is a line inside an envelope rather than an access log in JSON: an envelope
+/// says nothing of a request itself.
+fn is_wrapped(text: &[u8]) -> bool {
+    const OF_REQUESTS: [&str; 9] = [
+        "status",
+        "request",
+        "http",
+        "method",
+        "response_code",
+        "DownstreamStatus",
+        "logger",
+        "upstream_addr",
+        "httpRequest",
+    ];
+    let Some(first) = lines(text).next() else { return false };
+    if !first.trim_ascii_start().starts_with(b"{") {
+        return false;
+    }
+    let Ok(serde_json::Value::Object(map)) = serde_json::from_slice(first) else { return false };
+    let inside = |name: &str| map.get(name).is_some_and(serde_json::Value::is_string);
+    (inside("message") || inside("log")) && !OF_REQUESTS.iter().any(|key| map.contains_key(*key))
+}
+
+/// Microseconds since the Unix epoch as an instant.
+pub(super) fn instant(us: i64) -> Timestamp {
+    Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fleet::tally::Role;
+
+    const LINE: &str =
+        r#"203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] "GET /pay HTTP/1.1" 200 512 "-" "ua/1""#;
+
+    fn read(text: &str, format: Option<Format>) -> Said {
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 1_772_800_000_000_000 };
+        let info = SourceInfo {
+            id: 0,
+            role: Role::Instance("web1".into()),
+            pool: String::new(),
+            counts: true,
+        };
+        let recipe = Recipe { info, format, fixed: format.is_some(), context };
+        let piece = Piece { text: text.as_bytes().to_vec(), ..Piece::default() };
+        Warm::new(&Settings::default()).read(&piece, &recipe)
+    }
+
+    #[test]
+    fn lines_are_told_by_themselves_and_what_is_none_is_counted_and_shown_masked() {
+        let said = read(&format!("{LINE}\n").repeat(40), None);
+        assert_eq!((said.format, said.accepted), (Some(Format::NginxCombined), 40));
+        assert_eq!(said.taken.len(), 1);
+        assert_eq!(said.taken[0].window.instance("web1").attempts, 40);
+        let said =
+            read(&format!("{LINE}\nfrom 203.0.113.9 nonsense\n"), Some(Format::NginxCombined));
+        assert_eq!((said.accepted, said.rejected), (1, 1));
+        assert!(!said.samples[0].line.contains("203.0.113.9"), "{:?}", said.samples);
+        let said = read("what is this\n", None);
+        assert_eq!((said.accepted, said.rejected, said.format), (0, 1, None));
+    }
+
+    #[test]
+    fn envelopes_are_opened_and_logs_in_json_are_not() {
+        let vector = serde_json::json!({"message": LINE, "host": "web1", "source_type": "file", "timestamp": "2026-03-05T10:15:30Z"});
+        let fluent = serde_json::json!({"date": 1_772_705_730.5, "log": format!("{LINE}\n")});
+        for envelope in [vector, fluent] {
+            let said = read(&format!("{envelope}\n").repeat(3), None);
+            assert_eq!((said.accepted, said.rejected), (3, 0), "{envelope}");
+        }
+        assert!(!is_wrapped(br#"{"message":"GET /","status":200}"#));
+        assert!(!is_wrapped(b"plain"));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_refused() {
+        let future = LINE.replace("Mar/2026", "Apr/2026");
+        let said = read(&format!("{future}\n"), Some(Format::NginxCombined));
+        assert_eq!((said.accepted, said.rejected), (0, 1));
+        assert!(said.samples[0].reason.contains("ahead"), "{:?}", said.samples);
+    }
+}
