@@ -76,10 +76,8 @@ pub struct ErrorBody {
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
-    /// `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision too_large
-    /// unsupported_encoding rate_limited upstream unavailable internal`
-    /// `malformed invalid unauthorized forbidden not_found conflict revision gap too_large rate_limited
-    /// upstream unavailable internal`
+    /// `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision gap
+    /// too_large unsupported_encoding rate_limited upstream unavailable internal`
     pub code: &'static str,
     /// For people.
     pub message: String,

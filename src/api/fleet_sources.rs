@@ -12,7 +12,7 @@ use super::{
     auth::{Admin, Editor, Viewer},
     error::{ApiError, ApiResult},
     fleets::{find, subject},
-    request::{At, Json, List, Path, present},
+    request::{At, Json, List, Path, not_null, present},
 };
 use crate::{
     domain::{monitor::Name, token::KeyKind},
@@ -102,6 +102,8 @@ pub struct Sample {
 #[schema(as = FleetSourceSet)]
 #[serde(deny_unknown_fields)]
 pub struct SetSource {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub role: Option<Role>,
     /// A name of `quorate logs --format`.
     #[serde(default, deserialize_with = "present")]

@@ -18,7 +18,7 @@ use super::{
     error::{ApiError, ApiResult},
     fleet_now::{FleetNow, Standing},
     monitors::{etag, if_match},
-    request::{At, Json, List, Path, present},
+    request::{At, Json, List, Path, not_null, present},
 };
 use crate::{
     domain::{
@@ -53,6 +53,8 @@ pub struct Fleet {
     pub check: Option<FleetCheck>,
     /// Requests so long after a removal are still the draining.
     pub drain_s: u32,
+    /// A roll-out is over when it has been quiet for so long: what is older then is stale.
+    pub settle_s: u32,
     /// Length of a window; fixed when the fleet is made.
     pub window_s: u32,
     /// A window is judged so long after the newest line of the slowest live source.
@@ -123,6 +125,8 @@ pub struct NewFleet {
     pub check: Option<FleetCheck>,
     /// 30 unless given.
     pub drain_s: Option<u32>,
+    /// 900 unless given.
+    pub settle_s: Option<u32>,
     /// 60 unless given; must divide 900.
     pub window_s: Option<u32>,
     /// 10 unless given; for files that arrive late, such as those of an ALB, 600.
@@ -142,6 +146,8 @@ pub struct NewFleet {
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeFleet {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub name: Option<String>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
@@ -160,6 +166,9 @@ pub struct ChangeFleet {
     pub drain_s: Option<Option<u32>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
+    pub settle_s: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
     pub lateness_s: Option<Option<u32>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
@@ -167,9 +176,15 @@ pub struct ChangeFleet {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<FleetFlap>)]
     pub flap: Option<Option<FleetFlap>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub probe_paths: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub instances: Option<Vec<Named>>,
     /// Replaces all rules.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
     pub rules: Option<Rules>,
 }
 
@@ -319,6 +334,7 @@ fn configured(form: NewFleet) -> Config {
             lateness_s: form.lateness_s.unwrap_or(usual.lateness_s),
             warm_up_s: form.warm_up_s.unwrap_or(usual.warm_up_s),
             drain_s: form.drain_s.unwrap_or(usual.drain_s),
+            settle_s: form.settle_s.unwrap_or(usual.settle_s),
             flap: form.flap.map_or(usual.flap, |f| Flap {
                 window_s: f.window_s,
                 from: f.from,
@@ -351,6 +367,7 @@ fn merged(old: &FleetRow, change: ChangeFleet) -> NewFleet {
         platform: change.platform.unwrap_or_else(|| platform(&old.config)),
         check: change.check.unwrap_or_else(|| set.check.as_ref().map(check)),
         drain_s: change.drain_s.unwrap_or(Some(set.drain_s)),
+        settle_s: change.settle_s.unwrap_or(Some(set.settle_s)),
         window_s: Some(set.window_s),
         lateness_s: change.lateness_s.unwrap_or(Some(set.lateness_s)),
         warm_up_s: change.warm_up_s.unwrap_or(Some(set.warm_up_s)),
@@ -394,6 +411,7 @@ async fn shown(conn: &mut PgConnection, row: FleetRow, state: &AppState) -> ApiR
         platform,
         check: set.check.as_ref().map(check),
         drain_s: set.drain_s,
+        settle_s: set.settle_s,
         window_s: set.window_s,
         lateness_s: set.lateness_s,
         warm_up_s: set.warm_up_s,

@@ -76,7 +76,9 @@ fn read<'de, T: DeserializeOwned>(
 
 fn path_of(path: &serde_path_to_error::Path) -> String {
     let path = path.to_string();
-    if path == "." { String::new() } else { path }
+    // A key that is refused has no path of its own.
+    let path = path.trim_end_matches(".?");
+    if path == "." { String::new() } else { path.to_owned() }
 }
 
 /// A refusal without a field is one of the whole body.

@@ -198,7 +198,7 @@ async fn list_incidents(
         None => None,
         Some(word) => {
             let found = store::fleets::named(&mut conn, word).await?;
-            let missing = || ApiError::invalid("fleet", format!("{word} is no fleet"));
+            let missing = || ApiError::given("fleet", &word, "is no fleet");
             Some(found.ok_or_else(missing)?.key)
         }
     };
@@ -288,6 +288,7 @@ async fn resolve_incident(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
+    _nothing: Empty,
 ) -> ApiResult<Json<Incident>> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;

@@ -364,7 +364,7 @@ async fn fleet(
     let Some(word) = word else { return Ok(None) };
     let found = store::fleets::named(conn, word).await?;
     if found.is_none() {
-        gather.0.push(Invalid::new("fleet", format!("{word} is no fleet")));
+        gather.0.push(Invalid::given("fleet", word, "is no fleet"));
     }
     Ok(found.map(|fleet| fleet.uid))
 }

@@ -157,36 +157,6 @@ fn nul_in(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// Serde's words turned into a field and a sentence.
-fn refusal(path: &str, text: &str) -> Invalid {
-    let text = text.split(" at line ").next().unwrap_or(text);
-    // A key that is refused has no path of its own.
-    let path = if path == "." { "" } else { path.trim_end_matches(".?") };
-    let quoted = |prefix: &str| {
-        text.strip_prefix(prefix).and_then(|rest| rest.split('`').next()).map(str::to_owned)
-    };
-    let join = |name: String| if path.is_empty() { name } else { format!("{path}.{name}") };
-    if let Some(name) = quoted("missing field `") {
-        return Invalid::new(join(name), "is missing");
-    }
-    if let Some(name) = quoted("unknown field `") {
-        let known = text.split_once("expected ").map(|(_, known)| known.replace('`', ""));
-        let field = if path == name || path.ends_with(&format!(".{name}")) {
-            path.to_owned()
-        } else {
-            join(name)
-        };
-        return Invalid::new(
-            field,
-            match known {
-                Some(known) => format!("is not a field that is known here; expected {known}"),
-                None => "is not a field that is known here".to_owned(),
-            },
-        );
-    }
-    Invalid::new(path, text.replace('`', "'"))
-}
-
 /// The query string, refused by parameter.
 #[derive(Debug)]
 pub struct Query<T>(pub T);

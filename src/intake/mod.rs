@@ -489,7 +489,9 @@ pub fn check(
 }
 
 fn named(format: &str) -> Result<Format, Invalid> {
-    let format = format.parse::<Format>().map_err(|why| Invalid::new("format", why.to_string()))?;
+    let format = crate::domain::short(format)
+        .parse::<Format>()
+        .map_err(|why| Invalid::new("format", why.to_string()))?;
     if matches!(format, Format::Kubernetes | Format::TargetHealth) {
         let why = "is a platform's document, not a log; send it to the fleet's events";
         return Err(Invalid::new("format", why));
@@ -501,7 +503,7 @@ fn named(format: &str) -> Result<Format, Invalid> {
 fn zone(tz: Option<&str>) -> Result<jiff::tz::TimeZone, Invalid> {
     let Some(name) = tz else { return Ok(jiff::tz::TimeZone::UTC) };
     jiff::tz::TimeZone::get(name).map_err(|_| {
-        Invalid::new("tz", format!("{name} is no time zone; expected a name such as Europe/Berlin"))
+        Invalid::given("tz", name, "is no time zone; give a name such as Europe/Berlin")
     })
 }
 

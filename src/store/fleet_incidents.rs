@@ -155,6 +155,16 @@ pub async fn unsuppress(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Resul
     .await
 }
 
+/// Whether open incidents of a fleet are kept silent by maintenance.
+pub async fn is_muted(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (select from incident where fleet_id = $1 and suppressed and resolved_at is null) as "muted!""#,
+        fleet.0
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Whether a window that covers everything keeps alerts silent now.
 pub async fn is_quiet(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<bool> {
     sqlx::query_scalar!(

@@ -82,23 +82,21 @@ impl Fleets {
         let window_s = i64::from(fleet.config.analysis.window_s);
         let sources = store::fleet_sources::list(&mut tx, key, None).await?;
         let known = Known::of(&sources, now, &fleet.config.analysis);
-        let live = store::fleet_live::get(&mut tx, key).await?;
+        let judged = store::fleet_live::judged_until(&mut tx, key).await?;
         let silence = silence(&mut tx, &fleet, &known, now).await?;
-        let limit = known.limit(window_s);
-        let next = match live.judged_until {
+        let next = match judged {
             Some(at) => Some(at),
             None => first(&mut tx, key, now).await?.map(|at| sums::begin(at, window_s)),
         };
-        let (Some(limit), Some(next)) = (limit, next) else {
-            self.say(&mut tx, &fleet, &silence, now).await?;
+        let due = known.limit(window_s).zip(next).filter(|(limit, next)| next < limit);
+        let Some((limit, next)) = due else {
+            if !silence.is_empty() || store::fleet_incidents::is_muted(&mut tx, key).await? {
+                self.say(&mut tx, &fleet, &silence, now).await?;
+            }
             tx.commit().await?;
             return Ok(false);
         };
-        if next >= limit {
-            self.say(&mut tx, &fleet, &silence, now).await?;
-            tx.commit().await?;
-            return Ok(false);
-        }
+        let live = store::fleet_live::get(&mut tx, key).await?;
         let known_judge = self.take(key, &live, &fleet);
         let mut judge = match known_judge {
             Some(judge) => judge,

@@ -21,6 +21,7 @@ mod decide;
 mod drill;
 mod end_to_end;
 mod fleet_intake;
+mod fleet_outage;
 mod fleet_settings;
 mod layering;
 mod logs_cli;

@@ -293,7 +293,7 @@ fn reported(monitor: Uuid) -> Reported {
 }
 
 /// CPU time of this process so far, all threads.
-fn cpu_seconds() -> f64 {
+pub(super) fn cpu_seconds() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
@@ -302,7 +302,7 @@ fn cpu_seconds() -> f64 {
 }
 
 /// A folder of this run's own.
-fn tempdir() -> anyhow::Result<std::path::PathBuf> {
+pub(super) fn tempdir() -> anyhow::Result<std::path::PathBuf> {
     let dir = std::env::temp_dir().join(format!("quorate-bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     Ok(dir)

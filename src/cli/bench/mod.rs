@@ -6,6 +6,7 @@ mod decide;
 mod fleet;
 mod ingest;
 mod logs;
+mod intake;
 mod probe;
 
 use std::process::ExitCode;
@@ -16,6 +17,8 @@ use super::term::{Term, TermOptions};
 pub enum BenchCommand {
     /// Reports per second through deciding and storing, beside a bare COPY of the same rows.
     Ingest(ingest::IngestArgs),
+    /// Log lines per second through HTTP, with the coordinator on one core and the rest on another.
+    Intake(intake::IntakeArgs),
     /// Decisions per second, and what a monitor's stored state costs.
     Decide,
     /// How often findings on simulated fleets are wrong, and how soon they are right.
@@ -34,6 +37,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
     let term = Term::detect(options);
     let measured = match command {
         BenchCommand::Ingest(args) => ingest::run(&term, &args).await,
+        BenchCommand::Intake(args) => intake::run(&term, &args).await,
         BenchCommand::Decide => decide::run(&term),
         BenchCommand::Fleet(args) => fleet::run(&term, &args),
         BenchCommand::Probe(args) => probe::run(&term, &args),

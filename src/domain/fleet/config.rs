@@ -59,6 +59,7 @@ impl Config {
         within("lateness_s", Some(set.lateness_s), 0, 3_600)?;
         within("warm_up_s", Some(set.warm_up_s), 0, 86_400)?;
         within("drain_s", Some(set.drain_s), 0, 86_400)?;
+        within("settle_s", Some(set.settle_s), 0, 86_400)?;
         within("flap.window_s", Some(set.flap.window_s), 10, 86_400)?;
         within("flap.from", Some(set.flap.from), 2, 1_000)?;
         if set.flap.until >= set.flap.from {
@@ -72,10 +73,8 @@ impl Config {
             && platform::named(kind).is_none()
         {
             let known: Vec<_> = platform::PLATFORMS.iter().map(|p| p.kind).collect();
-            return Err(Invalid::new(
-                "platform.kind",
-                format!("{kind} is not known; expected one of {}", known.join(", ")),
-            ));
+            let why = format!("is not known; expected one of {}", known.join(", "));
+            return Err(Invalid::given("platform.kind", kind, &why));
         }
         if self.floor.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return Err(Invalid::new("platform.floor", "must be a share from 0 to 1"));
@@ -145,7 +144,7 @@ fn check_instances(instances: &[Named]) -> Result<(), Invalid> {
                 return Err(Invalid::new(field, "holds a control character"));
             }
             if taken.insert(text.as_str(), i).is_some_and(|other| other != i) {
-                return Err(Invalid::new(field, format!("{text} belongs to another instance")));
+                return Err(Invalid::given(field, text, "belongs to another instance"));
             }
         }
         if one.zone.as_ref().is_some_and(|zone| zone.is_empty() || zone.chars().count() > 100) {

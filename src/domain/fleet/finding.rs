@@ -204,6 +204,8 @@ pub fn key(finding: &Finding) -> String {
         Scope::Pool => key.push_str(":pool"),
     }
     key
+}
+
 impl Scope {
     pub const ALL: [Self; 5] = [Self::One, Self::Group, Self::Shared, Self::Differs, Self::Pool];
 

@@ -74,13 +74,12 @@ impl Judge {
             Some(value) => serde_json::from_value(value.clone())?,
             None => BTreeMap::new(),
         };
-        let history = judge.history(conn, fleet, next).await?;
+        let mut history = judge.history(conn, fleet, next).await?;
         for pool in history.keys() {
             states.entry(pool.clone()).or_default();
         }
         let day = next.saturating_sub(SignedDuration::from_hours(24)).unwrap_or(now);
         let quarters = store::fleet_quarters::quarters(conn, fleet.key, day, next).await?;
-        let mut history = history;
         for (name, state) in states {
             let windows = history.remove(&name).unwrap_or_default();
             let mut archive = Archive::default();
@@ -163,7 +162,7 @@ impl Judge {
         let pools = store::fleet_cells::take_pools(conn, fleet.key, at, end).await?;
         let marks = marks(&pools);
         let (sums, pool_sums) =
-            added(cells.clone(), pools.clone(), &InstanceNames::default(), |_| at, false, JUDGED);
+            added(cells, pools, &InstanceNames::default(), |_| at, false, JUDGED);
         store::fleet_cells::append(conn, fleet.key, &sums, &pool_sums).await?;
         let mut windows = self.windows(sums, pool_sums);
         let rows = store::fleet_events::unfolded(conn, fleet.key, end, MOST_EVENTS).await?;

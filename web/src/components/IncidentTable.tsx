@@ -61,7 +61,7 @@ export function IncidentRows({
             {!bare && (
               <th scope="row">
                 <Link to={`/incidents/${row.id}`} className="plain">
-                  {row.monitor?.name ?? row.subject}
+                  {row.monitor?.name ?? row.fleet?.name ?? row.subject}
                 </Link>
                 <Tags low={row.low} stale={row.evidence_stale} flapping={row.flapping} />
               </th>

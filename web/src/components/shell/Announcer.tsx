@@ -11,7 +11,7 @@ export function Announcer({ incidents }: { incidents: readonly Schemas["Incident
   const [urgent, setUrgent] = useState("");
   const [calm, setCalm] = useState("");
   useEffect(() => {
-    const nameOf = (i: Schemas["IncidentRow"]) => i.monitor?.name ?? i.subject;
+    const nameOf = (i: Schemas["IncidentRow"]) => i.monitor?.name ?? i.fleet?.name ?? i.subject;
     const now = new Map(incidents.filter((i) => !i.suppressed).map((i) => [i.id, `${i.severity} ${nameOf(i)}`]));
     const before = known.current;
     known.current = now;

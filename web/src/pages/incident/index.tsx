@@ -34,7 +34,7 @@ const endings: Record<string, string> = {
 export function IncidentPage() {
   const id = useParams().id ?? "";
   const incident = api.useQuery("get", "/api/v1/incidents/{id}", { params: { path: { id } } });
-  const name = incident.data?.monitor?.name ?? incident.data?.subject ?? "…";
+  const name = incident.data?.monitor?.name ?? incident.data?.fleet?.name ?? incident.data?.subject ?? "…";
   return (
     <Page crumbs={[{ word: "Incidents", to: "/incidents" }, { word: name }]}>
       {incident.isPending && <Loading rows={8} />}
@@ -61,7 +61,14 @@ function View({ incident, name }: { incident: Incident; name: string }) {
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
-              {incident.monitor ? <Link to={`/monitors/${incident.monitor.id}`}>{name}</Link> : name} ·{" "}
+              {incident.monitor ? (
+                <Link to={`/monitors/${incident.monitor.id}`}>{name}</Link>
+              ) : incident.fleet ? (
+                <Link to={`/fleets/${incident.fleet.id}`}>{name}</Link>
+              ) : (
+                name
+              )}{" "}
+              ·{" "}
               {when(incident.started_at, now)}
               {incident.ended_at ? ` – ${when(incident.ended_at, now)}` : " until now"} {zoneLabel(now)}
               {incident.resolve_reason && ` · ${endings[incident.resolve_reason] ?? incident.resolve_reason}`}
@@ -90,7 +97,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <EventsCard incident={incident} now={now} />
       <OthersCard
         title="Earlier"
-        beside="of this monitor, the latest first"
+        beside={incident.fleet ? "of this fleet, the latest first" : "of this monitor, the latest first"}
         rows={incident.earlier}
         now={now}
         none="This is its first."

@@ -140,7 +140,7 @@ export function incidentsSentence(open: readonly Row[]): string {
   if (told.length === 0) return "No incident is open.";
   const waiting = told
     .filter((row) => row.severity === "down" && !row.acked_at)
-    .map((row) => row.monitor?.name ?? row.subject);
+    .map((row) => row.monitor?.name ?? row.fleet?.name ?? row.subject);
   const many = told.length === 1 ? "1 incident is open" : `${told.length} incidents are open`;
   if (waiting.length === 0) return `${many}.`;
   return `${many}. ${list(waiting.slice(0, 3))}${waiting.length > 3 ? ` and ${waiting.length - 3} more` : ""} ${waiting.length === 1 ? "is" : "are"} down, and nobody has answered.`;

@@ -1,0 +1,221 @@
+//! One instance of four fails for some minutes, by the clock of the test: found, told once, over, told
+//! once, whoever judges; and what comes late counts and changes nothing that was told.
+
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use quorate::{api::auth::Role, upkeep::Upkeep};
+use serde_json::{Value, json};
+
+use crate::support::api::{Api, key_of, text};
+
+const INSTANCES: [&str; 4] = ["app1", "app2", "app3", "app4"];
+const PER_MINUTE: u32 = 240;
+
+/// A minute of a balancer's log, in which `bad` fails half of its requests.
+fn minute(at: jiff::Timestamp, bad: Option<&str>) -> String {
+    let mut log = String::new();
+    for n in 0..PER_MINUTE * 4 {
+        let name = INSTANCES[(n % 4) as usize];
+        let turn = n / 4;
+        let failed = match bad {
+            Some(bad) if bad == name => turn % 2 == 0,
+            _ => turn % 200 == 7,
+        };
+        let when = at
+            + jiff::SignedDuration::from_millis(i64::from(n) * 60_000 / i64::from(PER_MINUTE * 4));
+        let stamp =
+            when.to_zoned(jiff::tz::TimeZone::UTC).strftime("%d/%b/%Y:%H:%M:%S%.3f").to_string();
+        let status = if failed { 500 } else { 200 };
+        let path = ["/", "/cart", "/pay"][(turn % 3) as usize];
+        log.push_str(&format!(
+            "203.0.113.9:{port} [{stamp}] www app/{name} 0/0/1/{took}/{total} {status} 512 - - ---- 5/5/1/1/0 0/0 \"GET {path} HTTP/1.1\"\n",
+            port = 20_000 + n,
+            took = 10 + turn % 17,
+            total = 11 + turn % 17,
+        ));
+    }
+    log
+}
+
+async fn send(api: &Api, fleet: &str, body: String) {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(format!("/api/v1/fleets/{fleet}/logs?source=lb&format=haproxy"))
+        .header(header::AUTHORIZATION, format!("Bearer {}", key_of(Role::Editor)))
+        .body(Body::from(body))
+        .unwrap();
+    let taken = api.send(request).await.is(200);
+    assert_eq!(taken["rejected"], 0, "{taken}");
+}
+
+async fn judge(upkeep: &Upkeep) {
+    while upkeep.judge_fleets(upkeep.clock.now()).await.unwrap() {}
+}
+
+/// A fleet with two channels that hear of it.
+async fn fleet(api: &Api) -> String {
+    let hook = json!({"name": "hook", "kind": "webhook", "config": {"url": "https://hook.example/q"}, "min_severity": "degraded"});
+    api.post("channels", hook).await.is(201);
+    let mail = json!({"name": "mail", "kind": "email", "config": {"to": ["ops@example.com"]}, "min_severity": "degraded"});
+    api.post("channels", mail).await.is(201);
+    text(&api.post("fleets", json!({"name": "shop"})).await.is(201)["id"])
+}
+
+async fn incidents(api: &Api) -> Vec<Value> {
+    api.get("incidents").await.is(200)["items"].as_array().unwrap().clone()
+}
+
+/// 30 quiet minutes, then 8 of which one instance fails, then 12 quiet ones.
+fn bad_in(n: u32) -> Option<&'static str> {
+    (30..38).contains(&n).then_some("app2")
+}
+
+#[tokio::test]
+async fn one_bad_instance_is_named_told_once_and_over() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let monitor = json!({"name": "shop", "fleet": "shop", "check": {"kind": "http", "url": "https://shop.example/"}});
+    let monitor = api.post("monitors", monitor).await.is(201);
+    assert_eq!(monitor["fleet"], json!(shop));
+    let start = api.clock.now();
+    let mut upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+    for n in 0..50 {
+        send(
+            &api,
+            &shop,
+            minute(start + jiff::SignedDuration::from_secs(60 * i64::from(n)), bad_in(n)),
+        )
+        .await;
+        api.later(60);
+        // Half of the time another coordinator goes on from what is stored.
+        if n % 2 == 0 {
+            upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+        }
+        judge(&upkeep).await;
+        if n == 36 {
+            let open = incidents(&api).await;
+            assert_eq!(open.len(), 1, "{open:?}");
+            assert_eq!(open[0]["fleet"]["name"], "shop");
+            assert!(
+                text(&open[0]["subject"]).ends_with(":errors:app/app2"),
+                "{}",
+                open[0]["subject"]
+            );
+            assert!(text(&open[0]["sentence"]).contains("app/app2"), "{}", open[0]["sentence"]);
+            let now = &api.get(&format!("fleets/{shop}")).await.is(200)["now"];
+            assert_ne!(now["state"], "ok", "{now}");
+            let instances = api.get(&format!("fleets/{shop}/instances")).await.is(200);
+            let worst = &instances["items"][0];
+            assert_eq!(worst["instance"], "app/app2");
+            assert!(worst["error_low"].as_f64().unwrap() > worst["peers_share"].as_f64().unwrap());
+        }
+    }
+    let all = incidents(&api).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(
+        (&all[0]["resolve_reason"], &all[0]["resolved_at"].is_string()),
+        (&json!("recovered"), &true)
+    );
+    let page = api.get(&format!("incidents/{}", text(&all[0]["id"]))).await.is(200);
+    let notices: Vec<(String, String)> = page["notices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| (text(&n["channel_name"]), text(&n["kind"])))
+        .collect();
+    for channel in ["hook", "mail"] {
+        for kind in ["opened", "resolved"] {
+            let told = notices.iter().filter(|n| n.0 == channel && n.1 == kind).count();
+            assert_eq!(told, 1, "{channel} {kind}: {notices:?}");
+        }
+    }
+    assert_eq!(page["fleet_findings"][0]["kind"], "errors", "{}", page["fleet_findings"]);
+    assert_eq!(page["fleet_findings"][0]["instances"], json!(["app/app2"]));
+    assert_eq!(page["fleet_findings"][0]["outside"]["felt"], Value::Null, "nobody probed");
+    let metrics = api.get("/metrics").await.is(200);
+    assert!(metrics.as_str().unwrap().contains("quorate_instance_transitions_total"), "{metrics}");
+}
+
+#[tokio::test]
+async fn late_lines_count_and_open_nothing() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let start = api.clock.now();
+    let upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+    let at = |n: u32| start + jiff::SignedDuration::from_secs(60 * i64::from(n));
+    for n in 0..20 {
+        send(&api, &shop, minute(at(n), None)).await;
+        api.later(60);
+        judge(&upkeep).await;
+    }
+    let span = format!("fleets/{shop}/health?from={}&to={}", at(0), at(20));
+    let before = api.get(&span).await.is(200);
+    assert_eq!(before["series"][5]["requests"], PER_MINUTE * 4);
+    assert_eq!(
+        (&before["series"][5]["judged"], &before["series"][5]["revised"]),
+        (&json!(true), &json!(false))
+    );
+    // Minutes 5 to 9 come a second time as another balancer's, all of one instance failing.
+    for n in 5..10 {
+        send(&api, &shop, minute(at(n), Some("app3"))).await;
+        judge(&upkeep).await;
+    }
+    let after = api.get(&span).await.is(200);
+    assert_eq!(after["series"][5]["requests"], PER_MINUTE * 8);
+    assert_eq!(after["series"][5]["revised"], true);
+    assert_eq!(after["series"][4]["revised"], false);
+    for n in 20..26 {
+        send(&api, &shop, minute(at(n), None)).await;
+        api.later(60);
+        judge(&upkeep).await;
+    }
+    assert_eq!(incidents(&api).await, Vec::<Value>::new());
+    let findings = api.get(&format!("fleets/{shop}/findings")).await.is(200);
+    let errors =
+        findings["items"].as_array().unwrap().iter().filter(|f| f["kind"] == "errors").count();
+    assert_eq!(errors, 0, "{findings}");
+    // Four hours on the windows have become quarter hours, and every line is still there.
+    for n in [200, 300] {
+        api.clock.advance(std::time::Duration::from_secs(6_000));
+        send(&api, &shop, minute(api.clock.now() - jiff::SignedDuration::from_secs(60), None))
+            .await;
+        judge(&upkeep).await;
+        assert!(n > 0);
+    }
+    let whole = api
+        .get(&format!("fleets/{shop}/health?from={}&to={}&step=900", at(0), at(30)))
+        .await
+        .is(200);
+    let total: u64 =
+        whole["series"].as_array().unwrap().iter().filter_map(|s| s["requests"].as_u64()).sum();
+    assert_eq!(total, u64::from(PER_MINUTE) * 4 * 31);
+}
+
+#[tokio::test]
+async fn a_fleet_that_falls_silent_is_no_data_until_it_speaks_again() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+    send(&api, &shop, minute(api.clock.now(), None)).await;
+    api.later(60);
+    judge(&upkeep).await;
+    api.later(400);
+    judge(&upkeep).await;
+    let open = incidents(&api).await;
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert!(text(&open[0]["subject"]).contains(":no_data:") && open[0]["severity"] == "degraded");
+    // By hand it can be closed; the same silence does not open it again.
+    let id = text(&open[0]["id"]);
+    let closed = api.post(&format!("incidents/{id}/resolve"), Value::Null).await.is(200);
+    assert_eq!(closed["resolve_reason"], "closed by hand");
+    api.post(&format!("incidents/{id}/resolve"), Value::Null).await.is(409);
+    api.later(60);
+    judge(&upkeep).await;
+    assert_eq!(incidents(&api).await.len(), 1);
+    send(&api, &shop, minute(api.clock.now(), None)).await;
+    judge(&upkeep).await;
+    let findings = api.get(&format!("fleets/{shop}/findings?open=true")).await.is(200);
+    assert!(!findings.to_string().contains("no_data"), "{findings}");
+}
