@@ -30,7 +30,7 @@ use self::{
     read::{Recipe, Said, Warm, instant},
 };
 use crate::{
-    accesslog::{Context, Format},
+    accesslog::{Context, Format, Parser},
     domain::{
         Invalid,
         fleet::{
@@ -425,6 +425,7 @@ fn recipe(
         info: SourceInfo { id: 0, role, pool: String::new(), counts },
         format,
         fixed: source.format_set,
+        log_format: source.log_format.clone(),
         context: Context { tz: zone(source.tz.as_deref())?, now_us: now.as_microsecond() },
     })
 }
@@ -482,8 +483,13 @@ pub fn check(
     tz: Option<&str>,
 ) -> Result<(), Invalid> {
     format.map(named).transpose()?;
-    if log_format.is_some_and(|text| text.len() > 4_000) {
-        return Err(Invalid::new("log_format", "is longer than 4000 bytes"));
+    if let Some(pasted) = log_format {
+        if pasted.len() > 4_000 {
+            return Err(Invalid::new("log_format", "is longer than 4000 bytes"));
+        }
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        Parser::custom(pasted, &context)
+            .map_err(|why| Invalid::new("log_format", why.to_string()))?;
     }
     zone(tz).map(|_| ())
 }

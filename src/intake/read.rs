@@ -31,6 +31,8 @@ const AHEAD_US: i64 = 86_400_000_000;
 pub(super) struct Warm {
     pub tally: Tally,
     parser: Option<(Format, Parser)>,
+    /// Of a pasted format, and which that was.
+    pasted: Option<(String, Parser)>,
 }
 
 /// How a source is to be read.
@@ -41,6 +43,8 @@ pub(super) struct Recipe {
     pub format: Option<Format>,
     /// Said, so that it is never doubted.
     pub fixed: bool,
+    /// nginx's `log_format` as pasted, which wins over any name.
+    pub log_format: Option<String>,
     pub context: Context,
 }
 
@@ -70,7 +74,7 @@ pub(super) struct Said {
 
 impl Warm {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { tally: Tally::new(settings), parser: None }
+        Self { tally: Tally::new(settings), parser: None, pasted: None }
     }
 
     pub(super) fn read(&mut self, piece: &Piece, recipe: &Recipe) -> Said {
@@ -80,6 +84,10 @@ impl Warm {
         }
         let text = piece.text.as_slice();
         let wrapped = is_wrapped(text);
+        if let Some(pasted) = &recipe.log_format {
+            self.custom(text, wrapped, pasted, recipe, &mut said);
+            return said;
+        }
         let format = recipe.format.map_or_else(|| detect(text, wrapped, &recipe.context), Ok);
         let format = match format {
             Ok(format) => format,
@@ -126,6 +134,38 @@ impl Warm {
         self.parser = Some((format, parser));
         self.hand_over(&mut said);
         said
+    }
+
+    /// Lines of a format that was pasted: it is never doubted.
+    fn custom(
+        &mut self,
+        text: &[u8],
+        wrapped: bool,
+        pasted: &str,
+        recipe: &Recipe,
+        said: &mut Said,
+    ) {
+        let known = self.pasted.take().filter(|(known, _)| known == pasted);
+        let made = match known {
+            Some((_, parser)) => Ok(parser),
+            None => Parser::custom(pasted, &recipe.context),
+        };
+        let mut parser = match made {
+            Ok(parser) => parser,
+            // It was read when it was saved; an older one may not be what a newer reader takes.
+            Err(why) => {
+                lines(text).for_each(|line| said.refuse(line, &why.to_string()));
+                return;
+            }
+        };
+        for raw in lines(text) {
+            let line = if wrapped { unwrapped(raw) } else { Cow::Borrowed(raw) };
+            if let Err(reason) = self.one(&line, &mut parser, recipe, said) {
+                said.refuse(&line, reason);
+            }
+        }
+        self.pasted = Some((pasted.to_owned(), parser));
+        self.hand_over(said);
     }
 
     fn one(
@@ -277,7 +317,7 @@ mod tests {
             pool: String::new(),
             counts: true,
         };
-        let recipe = Recipe { info, format, fixed: format.is_some(), context };
+        let recipe = Recipe { info, format, fixed: format.is_some(), log_format: None, context };
         let piece = Piece { text: text.as_bytes().to_vec(), ..Piece::default() };
         Warm::new(&Settings::default()).read(&piece, &recipe)
     }

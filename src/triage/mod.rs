@@ -7,8 +7,8 @@
 mod configs;
 mod context;
 mod effects;
-mod locations;
 pub mod fleets;
+mod locations;
 mod waves;
 
 use std::collections::{BTreeMap, HashMap};

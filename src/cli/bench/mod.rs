@@ -5,8 +5,8 @@ mod agent;
 mod decide;
 mod fleet;
 mod ingest;
-mod logs;
 mod intake;
+mod logs;
 mod probe;
 
 use std::process::ExitCode;
