@@ -18,7 +18,8 @@
 //! | [`store`] | EVERY SQL STATEMENT, a file per subject; functions take a connection |
 //! | [`triage`] | reports or silence → states, incidents, notices, in one transaction: the only door |
 //! | [`notify`] | the outbox's other end: claim, render (pure), send, settle; a file per channel |
-//! | [`upkeep`] | timed chores as steps: sweep, partitions, roll-ups, refolds of late reports, retention |
+//! | [`intake`] | batches of log lines → sums and events of fleets, exactly once by file and offset |
+//! | [`upkeep`] | timed chores as steps: sweep, partitions, roll-ups, refolds of late reports, retention; judging fleets |
 //! | [`api`] | the HTTP interface: a file per resource, the agents' link, the embedded pages |
 //! | **processes** | |
 //! | [`coordinator`] | wiring only: pool, loops, server |
@@ -46,6 +47,10 @@
 //!
 //! Silence takes the same road: [`upkeep::Upkeep::sweep`] calls [`triage::Triage::sweep`] when a
 //! monitor's `wake_at` has come.
+//!
+//! A fleet's logs take a road of their own: `api::fleet_logs` calls [`intake::Intake::accept`], which stores
+//! sums; [`upkeep::fleets`] judges a window once its lines are here, and [`triage::fleets`] makes incidents
+//! of what is found.
 //!
 //! # What always holds
 //!
