@@ -1,6 +1,7 @@
 //! Before anybody is named: has it risen everywhere (settled rule 6)?
 
 use super::grid::{Counts, QUANTUM_US, share};
+use super::history::OWN_WINDOWS;
 use super::judge::{Judge, POINTS, RHO_UNKNOWN, TIMES, bounded};
 use super::numbers::Numbers;
 use super::outcome::Outcome;
@@ -12,6 +13,8 @@ const CERTAIN: f64 = 0.01;
 /// Of slow attempts: the share over the usual p90 that is too much, and the share that is usual.
 const SLOW_SHARE: f64 = 0.3;
 const SLOW_USUAL: f64 = 0.1;
+/// What is usual is not known well by fewer than ten windows: then it must be this much more.
+const FEW_POINTS: f64 = 0.05;
 /// A code that all answer more often is told only when it is this much: clients choose what they ask.
 const CODE_POINTS: f64 = 0.1;
 
@@ -99,7 +102,8 @@ impl Gate {
             } else {
                 let Some((usual_n, usual_e)) = base.of(judge.grid.rows[i].id) else { continue };
                 let mean = (usual_e as f64 + 0.5) / (usual_n as f64 + 1.0);
-                (mean, usual_n as f64, (TIMES * mean).max(mean + POINTS))
+                let points = if base.windows() < OWN_WINDOWS { FEW_POINTS } else { POINTS };
+                (mean, usual_n as f64, (TIMES * mean).max(mean + points))
             };
             if share((n, e)) < least {
                 continue;
@@ -162,13 +166,27 @@ impl Gate {
     }
 }
 
+/// By row and column: the instance's own usual p90 on the route class, else the pool's.
+fn usual(judge: &Judge<'_>) -> Vec<Vec<Option<u32>>> {
+    let mut pool: Vec<Option<Option<u32>>> = vec![None; judge.grid.routes.len()];
+    let rows = judge.grid.rows.iter().map(|row| {
+        let slots = judge.grid.routes.iter().zip(&row.cells).zip(&mut pool);
+        let slots = slots.map(|(((_, route), cell), pool)| {
+            cell.as_ref()?;
+            let own = judge.history.usual_p90(row.id, *route);
+            own.or_else(|| *pool.get_or_insert_with(|| judge.history.pool_p90(*route)))
+        });
+        slots.collect()
+    });
+    rows.collect()
+}
+
 /// Attempts that are slower than what the instance's own p90 was on the same route class.
 fn slow_by_own(judge: &Judge<'_>) -> Vec<(u64, u64)> {
-    let rows = judge.grid.rows.iter().map(|row| {
+    let rows = judge.grid.rows.iter().zip(usual(judge)).map(|(row, usual)| {
         let mut sum = (0, 0);
-        for (cell, (_, route)) in row.cells.iter().zip(&judge.grid.routes) {
-            let Some(cell) = cell else { continue };
-            let Some(usual) = judge.history.usual_p90(row.id, *route) else { continue };
+        for (cell, usual) in row.cells.iter().zip(usual) {
+            let Some((cell, usual)) = cell.zip(usual) else { continue };
             sum.0 += cell.latency.count();
             sum.1 += cell.latency.over(usual.saturating_add(QUANTUM_US));
         }
@@ -180,14 +198,11 @@ fn slow_by_own(judge: &Judge<'_>) -> Vec<(u64, u64)> {
 /// p90 in µs of some rows now and usually, weighted by attempts.
 fn usual_and_now(judge: &Judge<'_>, rows: &[usize]) -> (Option<f64>, Option<f64>) {
     let (mut now, mut before, mut weight) = (0.0, 0.0, 0.0);
-    for row in rows.iter().map(|i| &judge.grid.rows[*i]) {
-        for (cell, (_, route)) in row.cells.iter().zip(&judge.grid.routes) {
-            let Some(cell) = cell else { continue };
-            let (Some(p90), Some(usual)) =
-                (cell.latency.quantile(0.9), judge.history.usual_p90(row.id, *route))
-            else {
-                continue;
-            };
+    let usual = usual(judge);
+    for i in rows {
+        for (cell, usual) in judge.grid.rows[*i].cells.iter().zip(&usual[*i]) {
+            let Some((cell, usual)) = cell.zip(*usual) else { continue };
+            let Some(p90) = cell.latency.quantile(0.9) else { continue };
             let n = cell.latency.count() as f64;
             now += n * f64::from(p90);
             before += n * f64::from(usual);

@@ -71,7 +71,6 @@ pub(super) struct History {
 struct Latencies {
     ring: VecDeque<Vec<(u32, u32, Sketch)>>,
     own: FxHashMap<(u32, u32), Sketch>,
-    pool: FxHashMap<u32, Sketch>,
 }
 
 /// Counts of the baseline of one outcome: attempts, bad ones and windows, by instance and of all.
@@ -225,12 +224,19 @@ impl History {
         (windows >= OWN_WINDOWS).then(|| n as f64 / windows as f64)
     }
 
-    /// The usual p90 in µs of one instance on one route class, else of the pool on it; none of fewer
-    /// than 50 attempts.
+    /// The usual p90 in µs of one instance on one route class; none of fewer than 50 attempts.
     pub(super) fn usual_p90(&self, id: u32, route: u32) -> Option<u32> {
-        let enough = |sketch: &&Sketch| sketch.count() >= super::judge::FEWEST;
-        let own = self.latency.own.get(&(id, route)).filter(enough);
-        own.or_else(|| self.latency.pool.get(&route).filter(enough))?.quantile(0.9)
+        let own = self.latency.own.get(&(id, route))?;
+        (own.count() >= super::judge::FEWEST).then(|| own.quantile(0.9)).flatten()
+    }
+
+    /// The same of all instances together.
+    pub(super) fn pool_p90(&self, route: u32) -> Option<u32> {
+        let mut pool = Sketch::default();
+        for (_, part) in self.latency.own.iter().filter(|((_, other), _)| *other == route) {
+            pool.merge(part);
+        }
+        (pool.count() >= super::judge::FEWEST).then(|| pool.quantile(0.9)).flatten()
     }
 
     /// How many windows stand behind [`History::usual_p90`].
@@ -313,25 +319,23 @@ impl Latencies {
                 };
                 let (id, route) = (row.id, grid.routes[*slot].1);
                 self.own.entry((id, route)).or_default().merge(&cell.latency);
-                self.pool.entry(route).or_default().merge(&cell.latency);
                 window.push((id, route, cell.latency.clone()));
             }
         }
         self.ring.push_back(window);
         while self.ring.len() > BASE_WINDOWS {
             for (id, route, latency) in self.ring.pop_front().into_iter().flatten() {
-                take_back(&mut self.own, (id, route), &latency);
-                take_back(&mut self.pool, route, &latency);
+                self.take_back((id, route), &latency);
             }
         }
     }
-}
 
-fn take_back<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Sketch>, key: K, part: &Sketch) {
-    if let Some(sum) = sums.get_mut(&key) {
-        sum.subtract(part);
-        if sum.count() == 0 {
-            sums.remove(&key);
+    fn take_back(&mut self, key: (u32, u32), part: &Sketch) {
+        if let Some(sum) = self.own.get_mut(&key) {
+            sum.subtract(part);
+            if sum.count() == 0 {
+                self.own.remove(&key);
+            }
         }
     }
 }
