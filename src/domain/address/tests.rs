@@ -194,7 +194,7 @@ fn ports_can_be_limited() {
     assert!(
         list.check("1.1.1.1:22".parse().unwrap())
             .unwrap_err()
-            .to_string()
+            .by_agent()
             .contains("--allow-port 22")
     );
     assert!(list.check("10.0.0.1:443".parse().unwrap()).is_err());
