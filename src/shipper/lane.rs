@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// A batch is at most about this many bytes of content.
-const BATCH: usize = 1 << 20;
+pub(super) const BATCH: usize = 1 << 20;
 /// A line longer than this goes in pieces.
-const LONGEST: usize = 8 << 20;
+pub(super) const LONGEST: usize = 8 << 20;
 /// A coordinator that finds batches too large is not given smaller ones than this.
 const SMALLEST: usize = 64 << 10;
 
@@ -38,10 +38,10 @@ pub struct Lane {
     timing: ShipTiming,
     link: Arc<Link>,
     state: Arc<State>,
-    clock: Clock,
-    stop: CancellationToken,
+    pub(super) clock: Clock,
+    pub(super) stop: CancellationToken,
     patience: Patience,
-    limit: usize,
+    pub(super) limit: usize,
     /// Open files, the present one last: those before it were replaced and may still grow a little.
     held: Vec<Held>,
     absent_told: bool,
@@ -55,7 +55,7 @@ struct Held {
 }
 
 /// Why a file is not read on.
-enum Stopped {
+pub(super) enum Stopped {
     /// We stop: what is under way goes on after the next start.
     Asked,
     Failed(anyhow::Error),
@@ -324,7 +324,7 @@ impl Lane {
 
     /// Sends one batch until the coordinator has said where the file stands: that position, or none when
     /// the batch has to be made smaller.
-    async fn deliver(
+    pub(super) async fn deliver(
         &mut self,
         file: Uuid,
         offset: u64,
@@ -374,67 +374,6 @@ impl Lane {
         }
         Ok(())
     }
-
-    /// Standard input is one file that begins now; whoever writes waits while lines are not taken.
-    async fn standard_input(&mut self, pulse: &Pulse) -> Result<(), Stopped> {
-        let file = new_id(self.clock.now());
-        let (batches, mut arriving) = tokio::sync::mpsc::channel::<io::Result<Vec<u8>>>(1);
-        std::thread::spawn(move || read_all(io::stdin().lock(), &batches));
-        let mut offset = 0;
-        loop {
-            let batch = tokio::select! {
-                batch = arriving.recv() => batch,
-                () = tokio::time::sleep(Duration::from_secs(5)) => {
-                    pulse.moved();
-                    continue;
-                }
-                () = self.stop.cancelled() => return Err(Stopped::Asked),
-            };
-            let Some(batch) = batch else { return Ok(()) };
-            let batch = batch.context("standard input cannot be read")?;
-            let mut sent = 0;
-            while sent < batch.len() {
-                let end = (sent + self.limit).min(batch.len());
-                let cut = memchr::memrchr(b'\n', &batch[sent..end]);
-                let end =
-                    if end == batch.len() { end } else { cut.map_or(end, |at| sent + at + 1) };
-                let from = offset + sent as u64;
-                if self.deliver(file, from, &batch[sent..end], pulse).await?.is_some() {
-                    sent = end;
-                }
-            }
-            offset += batch.len() as u64;
-        }
-    }
-}
-
-/// Whole lines as they come, without waiting for a full batch.
-fn read_all(mut input: impl io::Read, batches: &tokio::sync::mpsc::Sender<io::Result<Vec<u8>>>) {
-    let mut rest = Vec::new();
-    let mut buffer = vec![0; BATCH];
-    loop {
-        let read = match input.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                let _ = batches.blocking_send(Err(error));
-                return;
-            }
-        };
-        rest.extend_from_slice(&buffer[..read]);
-        let end = memchr::memrchr(b'\n', &rest).map_or(0, |at| at + 1);
-        let end = if end == 0 && rest.len() >= LONGEST { rest.len() } else { end };
-        if end > 0 {
-            let tail = rest.split_off(end);
-            if batches.blocking_send(Ok(std::mem::replace(&mut rest, tail))).is_err() {
-                return;
-            }
-        }
-    }
-    if !rest.is_empty() {
-        let _ = batches.blocking_send(Ok(rest));
-    }
 }
 
 /// Which of the files that were seen this is, if any.
@@ -450,7 +389,7 @@ fn identify(found: &Found, known: &[Known]) -> Option<Known> {
     by_place.or_else(by_content).cloned()
 }
 
-fn new_id(now: jiff::Timestamp) -> Uuid {
+pub(super) fn new_id(now: jiff::Timestamp) -> Uuid {
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
     let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
     Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))

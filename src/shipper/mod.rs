@@ -4,12 +4,14 @@
 //! * [`file`]: one file by its content: what it begins with, how to read on in it, packed or not.
 //! * [`state`]: which files were seen and how far they were taken, on disk.
 //! * [`lane`]: one followed path: its present file and what it was before, in order.
+//! * [`stdin`]: the same from a pipe.
 //! * [`link`]: one batch to the coordinator.
 
 pub mod file;
 pub mod lane;
 pub mod link;
 pub mod state;
+mod stdin;
 
 use std::{path::PathBuf, sync::Arc};
 

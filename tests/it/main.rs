@@ -23,6 +23,8 @@ mod end_to_end;
 mod fleet_intake;
 mod fleet_outage;
 mod fleet_settings;
+mod fleet_golden;
+mod fleet_lab;
 mod layering;
 mod logs_cli;
 mod notify_mail;

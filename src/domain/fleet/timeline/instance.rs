@@ -11,29 +11,10 @@ use super::{
         settings::Settings,
     },
     SECOND,
-    removal::{Cause, Removal},
+    removal::Removal,
+    restart::{Probes, Restart, Restarts},
     view::{View, verdict},
 };
-
-/// How often an instance restarted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restarts {
-    /// Somebody counted it or saw the new process.
-    pub certain: u64,
-    /// Checks were refused, or checks and traffic stopped together, and it came back.
-    pub probable: u64,
-}
-
-/// One restart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restart {
-    pub instance: String,
-    pub at_us: i64,
-    pub certain: bool,
-    /// How many at once, when a counter jumped.
-    pub count: u64,
-    pub reason: Option<String>,
-}
 
 /// One instance. Times in µs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,47 +44,40 @@ pub struct Instance {
     pub(super) version_us: i64,
     /// Attempts of the last window, and of these after it was out.
     pub(super) stray: Option<u64>,
-    views: Vec<View>,
-    in_rotation: Option<bool>,
+    pub(super) views: Vec<View>,
+    pub(super) in_rotation: Option<bool>,
     /// Came into rotation in the last window, from this moment on.
-    fresh_us: Option<i64>,
-    moves: VecDeque<(i64, bool)>,
+    pub(super) fresh_us: Option<i64>,
+    pub(super) moves: VecDeque<(i64, bool)>,
     /// The newest count of restarts, and when it was so.
-    counter: Option<(i64, u64)>,
-    streak: Streak,
-    failed_run_us: Option<i64>,
-    windows: VecDeque<Traffic>,
-    probes: Probes,
-    removal: Option<Removal>,
+    pub(super) counter: Option<(i64, u64)>,
+    pub(super) streak: Streak,
+    pub(super) failed_run_us: Option<i64>,
+    pub(super) windows: VecDeque<Traffic>,
+    pub(super) probes: Probes,
+    pub(super) removal: Option<Removal>,
     /// The removal has news that were not told.
-    removal_news: bool,
-    came_us: Option<i64>,
+    pub(super) removal_news: bool,
+    pub(super) came_us: Option<i64>,
     counted_us: Option<i64>,
 }
 
 /// Failed checks in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Streak {
-    first_us: Option<i64>,
+pub(super) struct Streak {
+    pub first_us: Option<i64>,
     last_us: i64,
     /// At least one found nobody listening.
-    refused: bool,
+    pub refused: bool,
 }
 
 /// Attempts of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Traffic {
-    index: i64,
-    attempts: u64,
-    errors: u64,
-    rescued: u64,
-}
-
-/// The rhythm of health checks in an instance's own log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Probes {
-    last_us: Option<i64>,
-    gaps: VecDeque<i64>,
+pub(super) struct Traffic {
+    pub index: i64,
+    pub attempts: u64,
+    pub errors: u64,
+    pub rescued: u64,
 }
 
 /// What an event did.
@@ -162,11 +136,6 @@ impl Instance {
     /// New or back for less than the warm-up.
     pub fn is_warming(&self, until_us: i64, settings: &Settings) -> bool {
         self.came_us.is_some_and(|at| until_us - at < i64::from(settings.warm_up_s) * SECOND)
-    }
-
-    /// The last removal, until some time after its end.
-    pub(super) fn removal(&self) -> Option<&Removal> {
-        self.removal.as_ref()
     }
 
     /// Somebody or something took it out, as told by more than a lack of traffic.
@@ -258,107 +227,11 @@ impl Instance {
         self.count_harm(settings);
     }
 
-    /// How many attempts failed between the first failure and the removal, by whole windows.
-    fn count_harm(&mut self, settings: &Settings) {
-        let Some(removal) = &mut self.removal else { return };
-        let Some(failed) = removal.failed_us else { return };
-        let window = i64::from(settings.window_s.max(1)) * SECOND;
-        let (from, to) = (failed.div_euclid(window), removal.removed_us.div_euclid(window));
-        let within = self.windows.iter().filter(|w| w.index >= from && w.index <= to);
-        let (harmed, rescued) =
-            within.fold((0, 0), |(h, r), w| (h + w.errors, r + w.rescued.min(w.errors)));
-        let visible = harmed - rescued;
-        if (harmed, visible) != (removal.harmed, removal.client_visible) {
-            (removal.harmed, removal.client_visible) = (harmed, visible);
-            self.removal_news = true;
-        }
-    }
-
-    /// The removal if there is something new about it.
-    pub(super) fn removal_news(&mut self) -> Option<Removal> {
-        std::mem::take(&mut self.removal_news).then(|| self.removal.clone()).flatten()
-    }
-
     pub(super) fn failed_run(&mut self, from_us: i64) {
         let newer = self.failed_run_us.is_none_or(|at| from_us - at > 60 * SECOND);
         if newer {
             self.failed_run_us = Some(from_us);
         }
-    }
-
-    /// It was ready and is not. `hint`: a first failure that somebody else's line tells.
-    pub(super) fn removed(&mut self, event: &Event, hint: Option<i64>, minimum_us: Option<i64>) {
-        let cause = match (self.state, &event.what) {
-            (State::Draining, _) => Cause::Drain,
-            (State::Maintenance, _) => Cause::Maintenance,
-            (State::Gone, _) => Cause::Gone,
-            (_, What::Ejected { .. }) => Cause::Ejected,
-            _ => Cause::Check,
-        };
-        let seen = [self.streak.first_us, self.failed_run_us, hint];
-        let failed_us = seen.into_iter().flatten().filter(|at| *at <= event.at_us).min();
-        let exact = matches!(event.source, Source::Haproxy | Source::Envoy);
-        self.removal = Some(Removal {
-            instance: self.name.clone(),
-            failed_us: if cause.on_purpose() { None } else { failed_us },
-            removed_us: event.at_us,
-            cause,
-            reason: event.reason.clone(),
-            source: event.source,
-            resolution_us: if exact { 1_000 } else { SECOND },
-            minimum_us,
-            harmed: 0,
-            client_visible: 0,
-            well_us: None,
-            returned_us: None,
-        });
-        self.removal_news = true;
-        self.failed_run_us = None;
-    }
-
-    /// Traffic stopped for it alone: it left when its last attempt ended.
-    pub(super) fn left(&mut self, at_us: i64, minimum_us: Option<i64>) {
-        self.removal = Some(Removal {
-            instance: self.name.clone(),
-            failed_us: self.failed_run_us.filter(|failed| *failed <= at_us),
-            removed_us: at_us,
-            cause: Cause::Silence,
-            reason: None,
-            source: Source::Traffic,
-            resolution_us: self.gap_us().unwrap_or(SECOND),
-            minimum_us,
-            harmed: 0,
-            client_visible: 0,
-            well_us: None,
-            returned_us: None,
-        });
-        self.removal_news = true;
-        self.failed_run_us = None;
-    }
-
-    /// It is ready again. True if a removal ended by it.
-    pub(super) fn returned(&mut self, at_us: i64) -> bool {
-        self.came_us = Some(at_us);
-        let Some(removal) = &mut self.removal else { return false };
-        if removal.returned_us.is_some() {
-            return false;
-        }
-        removal.returned_us = Some(at_us);
-        removal.well_us = removal.well_us.filter(|well| *well <= at_us);
-        self.removal_news = true;
-        true
-    }
-
-    /// It came back after checks found nobody listening, and nobody counted a restart meanwhile.
-    pub(super) fn probably_restarted(&mut self, event: &Event) -> Option<Restart> {
-        let streak = std::mem::take(&mut self.streak);
-        let down_since = streak.first_us?;
-        let counted = self.recent_restarts.iter().any(|restart| restart.at_us >= down_since);
-        if !streak.refused || counted || self.counter.is_some() {
-            return None;
-        }
-        let reason = "its checks were refused, then it was back";
-        Some(self.restarted(event.at_us, false, 1, Some(reason.to_owned())))
     }
 
     /// Its checks have been failing for no longer than three intervals.
@@ -452,62 +325,6 @@ impl Instance {
         }
     }
 
-    /// A gap in the checks of an instance's own log, ended by one that fails: it was restarting.
-    fn note_probe(&mut self, event: &Event, peers_go_on: bool) -> Option<Restart> {
-        let What::Check { passed } = event.what else { return None };
-        if event.source != Source::Probes {
-            return None;
-        }
-        let last = self.probes.last_us.replace(event.at_us)?;
-        let gap = event.at_us - last;
-        let rhythm = self.probes.rhythm();
-        let broken = rhythm.is_some_and(|rhythm| gap > (rhythm * 3).max(15 * SECOND));
-        if !broken {
-            self.probes.gaps.push_back(gap);
-            if self.probes.gaps.len() > 10 {
-                self.probes.gaps.pop_front();
-            }
-            return None;
-        }
-        let quiet = self.last_us.is_none_or(|traffic| traffic <= last + rhythm.unwrap_or(0));
-        let counted = self.recent_restarts.iter().any(|restart| restart.at_us >= last);
-        (quiet && !passed && peers_go_on && !counted && self.counter.is_none()).then(|| {
-            let reason = "checks and traffic stopped together, and its first check then failed";
-            self.restarted(event.at_us, false, 1, Some(reason.to_owned()))
-        })
-    }
-
-    fn note_restart(&mut self, event: &Event) -> Option<Restart> {
-        match event.what {
-            What::RestartCount(now) => {
-                // What is older is no news: a snapshot tells again what it knows of earlier restarts.
-                if self.counter.is_some_and(|(at_us, _)| event.at_us < at_us) {
-                    return None;
-                }
-                let (_, before) = self.counter.replace((event.at_us, now))?;
-                // Fewer than before: another life began to count.
-                let more = now.checked_sub(before).filter(|more| *more > 0)?;
-                Some(self.restarted(event.at_us, true, more, event.reason.clone()))
-            }
-            What::Started => {
-                let known = self.state != State::Unknown && self.state != State::Gone;
-                let again = known || self.first_us.is_some();
-                (again && self.counter.is_none() && self.state != State::Gone)
-                    .then(|| self.restarted(event.at_us, true, 1, event.reason.clone()))
-            }
-            _ => None,
-        }
-    }
-
-    fn restarted(&mut self, at_us: i64, certain: bool, n: u64, reason: Option<String>) -> Restart {
-        let count = if certain { &mut self.restarts.certain } else { &mut self.restarts.probable };
-        *count += n;
-        self.came_us = Some(at_us);
-        let restart = Restart { instance: self.name.clone(), at_us, certain, count: n, reason };
-        self.recent_restarts.push_back(restart.clone());
-        restart
-    }
-
     /// Takes over the word that counts now.
     fn settle(&mut self, at_us: i64, reason: Option<&str>) {
         let by_traffic = || {
@@ -562,19 +379,10 @@ impl Instance {
     }
 
     /// Mean time between attempts over the last hour.
-    fn gap_us(&self) -> Option<i64> {
+    pub(super) fn gap_us(&self) -> Option<i64> {
         let attempts: u64 = self.windows.iter().map(|window| window.attempts).sum();
         let span = self.last_us? - self.first_us?.max(self.last_us? - HOUR);
         let attempts = i64::try_from(attempts).ok().filter(|attempts| *attempts >= 10)?;
         Some((span / attempts).max(1))
-    }
-}
-
-impl Probes {
-    /// Median gap, of at least three.
-    fn rhythm(&self) -> Option<i64> {
-        let mut gaps: Vec<i64> = self.gaps.iter().copied().collect();
-        gaps.sort_unstable();
-        (gaps.len() >= 3).then(|| gaps[gaps.len() / 2])
     }
 }

@@ -3,15 +3,17 @@
 //! it needs, so that it can be stored between steps and follow any number of days.
 //!
 //! * [`view`]: what one source says of one instance, and the precedence among sources.
-//! * [`instance`]: one instance's life: state, transitions, restarts, traffic.
+//! * [`instance`]: one instance's life: state, transitions, traffic; [`restart`]: its restarts.
 //! * [`removal`]: from the first failure to removal, and back.
 //! * [`ready`]: how many are ready, of how many.
-//! * [`told`]: the findings that follow.
+//! * [`told`], [`unsteady`]: the findings that follow.
 
 mod instance;
 mod ready;
 mod removal;
+mod restart;
 mod told;
+mod unsteady;
 mod view;
 
 #[cfg(test)]
@@ -28,9 +30,10 @@ use super::{
     settings::Settings,
 };
 
-pub use instance::{Instance, Restart, Restarts};
+pub use instance::Instance;
 pub use ready::{Expected, ReadyPoint};
 pub use removal::{Cause, Removal};
+pub use restart::{Restart, Restarts};
 
 /// µs in a second.
 pub(crate) const SECOND: i64 = 1_000_000;

@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{event::Source, platform, settings::Settings},
-    SECOND,
+    super::{
+        event::{Event, Source, State, What},
+        platform,
+        settings::Settings,
+    },
+    Instance, SECOND,
 };
 
 /// One instance leaving the rotation. Times in µs.
@@ -76,6 +80,97 @@ impl Cause {
 
     pub fn on_purpose(self) -> bool {
         matches!(self, Self::Drain | Self::Maintenance)
+    }
+}
+
+impl Instance {
+    /// The last removal, until some time after its end.
+    pub(super) fn removal(&self) -> Option<&Removal> {
+        self.removal.as_ref()
+    }
+
+    /// It was ready and is not. `hint`: a first failure that somebody else's line tells.
+    pub(super) fn removed(&mut self, event: &Event, hint: Option<i64>, minimum_us: Option<i64>) {
+        let cause = match (self.state, &event.what) {
+            (State::Draining, _) => Cause::Drain,
+            (State::Maintenance, _) => Cause::Maintenance,
+            (State::Gone, _) => Cause::Gone,
+            (_, What::Ejected { .. }) => Cause::Ejected,
+            _ => Cause::Check,
+        };
+        let seen = [self.streak.first_us, self.failed_run_us, hint];
+        let failed_us = seen.into_iter().flatten().filter(|at| *at <= event.at_us).min();
+        let exact = matches!(event.source, Source::Haproxy | Source::Envoy);
+        self.removal = Some(Removal {
+            instance: self.name.clone(),
+            failed_us: if cause.on_purpose() { None } else { failed_us },
+            removed_us: event.at_us,
+            cause,
+            reason: event.reason.clone(),
+            source: event.source,
+            resolution_us: if exact { 1_000 } else { SECOND },
+            minimum_us,
+            harmed: 0,
+            client_visible: 0,
+            well_us: None,
+            returned_us: None,
+        });
+        self.removal_news = true;
+        self.failed_run_us = None;
+    }
+
+    /// Traffic stopped for it alone: it left when its last attempt ended.
+    pub(super) fn left(&mut self, at_us: i64, minimum_us: Option<i64>) {
+        self.removal = Some(Removal {
+            instance: self.name.clone(),
+            failed_us: self.failed_run_us.filter(|failed| *failed <= at_us),
+            removed_us: at_us,
+            cause: Cause::Silence,
+            reason: None,
+            source: Source::Traffic,
+            resolution_us: self.gap_us().unwrap_or(SECOND),
+            minimum_us,
+            harmed: 0,
+            client_visible: 0,
+            well_us: None,
+            returned_us: None,
+        });
+        self.removal_news = true;
+        self.failed_run_us = None;
+    }
+
+    /// It is ready again. True if a removal ended by it.
+    pub(super) fn returned(&mut self, at_us: i64) -> bool {
+        self.came_us = Some(at_us);
+        let Some(removal) = &mut self.removal else { return false };
+        if removal.returned_us.is_some() {
+            return false;
+        }
+        removal.returned_us = Some(at_us);
+        removal.well_us = removal.well_us.filter(|well| *well <= at_us);
+        self.removal_news = true;
+        true
+    }
+
+    /// How many attempts failed between the first failure and the removal, by whole windows.
+    pub(super) fn count_harm(&mut self, settings: &Settings) {
+        let Some(removal) = &mut self.removal else { return };
+        let Some(failed) = removal.failed_us else { return };
+        let window = i64::from(settings.window_s.max(1)) * SECOND;
+        let (from, to) = (failed.div_euclid(window), removal.removed_us.div_euclid(window));
+        let within = self.windows.iter().filter(|w| w.index >= from && w.index <= to);
+        let (harmed, rescued) =
+            within.fold((0, 0), |(h, r), w| (h + w.errors, r + w.rescued.min(w.errors)));
+        let visible = harmed - rescued;
+        if (harmed, visible) != (removal.harmed, removal.client_visible) {
+            (removal.harmed, removal.client_visible) = (harmed, visible);
+            self.removal_news = true;
+        }
+    }
+
+    /// The removal if there is something new about it.
+    pub(super) fn removal_news(&mut self) -> Option<Removal> {
+        std::mem::take(&mut self.removal_news).then(|| self.removal.clone()).flatten()
     }
 }
 
