@@ -24,6 +24,7 @@ mod fleet_intake;
 mod fleet_outage;
 mod fleet_settings;
 mod fleet_golden;
+mod fleet_kill;
 mod fleet_lab;
 mod layering;
 mod logs_cli;

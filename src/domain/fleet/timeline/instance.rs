@@ -182,6 +182,18 @@ impl Instance {
         Taken { before, restarts }
     }
 
+    /// The process that spoke of it was replaced by another.
+    pub(super) fn hand_over(&mut self, at_us: i64, before: &str, now: &str) {
+        for view in &mut self.views {
+            view.hand_over(before, now);
+        }
+        let was = self.state;
+        self.settle(at_us, None);
+        if was != State::Ready && self.state == State::Ready {
+            self.returned(at_us);
+        }
+    }
+
     /// Attempts of one window.
     pub(super) fn traffic(&mut self, index: i64, cell: &Cell, settings: &Settings) {
         let attempts = cell.attempts + cell.unknown + cell.clients + cell.proxies;

@@ -50,6 +50,8 @@ pub struct Timeline {
     ready: ready::Ready,
     /// Redispatches of late, in µs.
     redispatches: VecDeque<i64>,
+    /// The process of HAProxy that speaks for each host.
+    processes: BTreeMap<String, String>,
     /// When removed instances came back of late, in µs.
     returns: VecDeque<i64>,
     /// When everybody was out at once, most lately.
@@ -116,6 +118,7 @@ impl Timeline {
             aliases: BTreeMap::new(),
             ready: ready::Ready::default(),
             redispatches: VecDeque::new(),
+            processes: BTreeMap::new(),
             returns: VecDeque::new(),
             all_out_us: None,
             open: Vec::new(),
@@ -175,6 +178,7 @@ impl Timeline {
     }
 
     fn event(&mut self, event: &Event, told: &mut Told) {
+        self.hand_over(event);
         match (&event.what, &event.instance) {
             (What::Expected(count), _) => self.ready.said(*count),
             (What::PoolEmpty, _) => {
@@ -183,6 +187,19 @@ impl Timeline {
             }
             (_, Some(name)) => self.of_instance(name, event, told),
             (_, None) => {}
+        }
+    }
+
+    /// A HAProxy that was reloaded is another process: it begins with every server up, and says so of
+    /// none, so what the process before it said holds no more.
+    fn hand_over(&mut self, event: &Event) {
+        let (Source::Haproxy, Some(now)) = (event.source, &event.reporter) else { return };
+        let host = now.rsplit_once(':').map_or("", |(host, _)| host);
+        let before = self.processes.insert(host.to_owned(), now.clone());
+        let Some(before) = before.filter(|before| before != now) else { return };
+        self.ready.forget(&before);
+        for instance in self.instances.values_mut() {
+            instance.hand_over(event.at_us, &before, now);
         }
     }
 

@@ -71,6 +71,11 @@ impl Ready {
         }
     }
 
+    /// A reporter that was replaced.
+    pub(super) fn forget(&mut self, reporter: &str) {
+        self.active.remove(reporter);
+    }
+
     pub(super) fn empty(&mut self, event: &Event) {
         let reporter = event.reporter.clone().unwrap_or_default();
         if event.source == Source::Haproxy {

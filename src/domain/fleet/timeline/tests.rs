@@ -348,6 +348,25 @@ fn many_back_at_once_after_a_shared_fault_is_told() {
 }
 
 #[test]
+fn a_reloaded_balancer_begins_anew() {
+    let mut pool = Pool::new(&Settings::default());
+    let by = |event: Event, process: &str| Event { reporter: Some(process.into()), ..event };
+    let all = ["a", "b", "c"];
+    pool.minute(&[by(state(1.0, "a", State::Unready, Some(2)), "lb-1:100")], &all[1..], 60);
+    assert_eq!(pool.line.ready().unwrap().ready, 2);
+    pool.minute(&[by(state(70.0, "b", State::Unready, Some(2)), "lb-1:200")], &all, 60);
+    let state_of = |name: &str| pool.line.instances()[name].state;
+    assert_eq!((state_of("a"), state_of("b")), (State::Ready, State::Unready));
+    let now = pool.line.ready().unwrap();
+    assert_eq!((now.ready, now.least), (2, 2), "what the old process counted is gone");
+    let mut pool = Pool::new(&Settings::default());
+    pool.minute(&[by(state(1.0, "a", State::Unready, Some(2)), "lb-1:100")], &all, 60);
+    pool.minute(&[by(state(70.0, "b", State::Unready, Some(1)), "lb-2:200")], &all, 60);
+    let now = pool.line.ready().unwrap();
+    assert_eq!((now.least, now.most), (1, 2), "another host's is another reporter");
+}
+
+#[test]
 fn a_line_stored_and_read_goes_on_as_if_nothing_had_happened() {
     let settings = Settings { expected: Some(2), ..Settings::default() };
     let mut pool = Pool::new(&settings);

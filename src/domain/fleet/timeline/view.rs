@@ -37,6 +37,14 @@ impl View {
         self.source == event.source && self.reporter == event.reporter
     }
 
+    /// Another process has taken over from `before`, and begins with the server up.
+    pub(super) fn hand_over(&mut self, before: &str, now: &str) {
+        if self.source == Source::Haproxy && self.reporter.as_deref() == Some(before) {
+            self.reporter = Some(now.to_owned());
+            self.state = State::Ready;
+        }
+    }
+
     pub(super) fn state(&self) -> State {
         if self.ejected && !matches!(self.state, State::Gone) { State::Unready } else { self.state }
     }
