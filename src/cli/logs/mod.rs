@@ -62,10 +62,9 @@ pub struct LogsArgs {
     /// The zone of times that carry none, such as Europe/Berlin. Default: UTC.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// Seconds that are judged together.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60,
-          value_parser = clap::value_parser!(u32).range(1..=3600))]
-    window: u32,
+    /// Seconds that are judged together. Default: 60.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    window: Option<u32>,
     /// Seconds between two health checks, for the time that a removal should need.
     #[arg(long, value_name = "SECONDS")]
     check_interval: Option<f64>,
@@ -88,6 +87,10 @@ pub struct LogsArgs {
     /// Whose own log it is, where lines name nobody. Default: the file's name.
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
+    /// Every setting of the analysis as JSON, such as `{"warm_up_s": 20, "flap": {"window_s": 60}}`; the
+    /// flags above count more.
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
     /// One line of JSON for each line of the log, and no summary.
     #[arg(long, conflicts_with = "json")]
     records: bool,
@@ -155,15 +158,25 @@ fn settings(args: &LogsArgs) -> Result<Settings, String> {
         let names: Vec<&str> = platform::PLATFORMS.iter().map(|p| p.kind).collect();
         return Err(format!("--platform: there is no {name:?}; there are {}.", names.join(", ")));
     }
-    Ok(Settings {
-        expected: args.expected,
-        min_ready: args.min_ready,
-        window_s: args.window,
-        check: check(args)?,
-        probe_paths: args.probe_path.clone(),
-        platform: args.platform.clone(),
-        ..Settings::default()
-    })
+    let mut settings = args.settings.as_deref().map_or(Ok(Settings::default()), read_settings)?;
+    settings.expected = args.expected.or(settings.expected);
+    settings.min_ready = args.min_ready.or(settings.min_ready);
+    settings.window_s = args.window.unwrap_or(settings.window_s);
+    settings.check = check(args)?.or(settings.check);
+    settings.probe_paths.extend(args.probe_path.iter().cloned());
+    settings.platform = args.platform.clone().or(settings.platform);
+    Ok(settings)
+}
+
+fn read_settings(path: &Path) -> Result<Settings, String> {
+    let name = path.display();
+    let text = std::fs::read(path).map_err(|error| format!("--settings {name}: {error}."))?;
+    let settings: Settings =
+        serde_json::from_slice(&text).map_err(|error| format!("--settings {name}: {error}."))?;
+    if !(1..=3_600).contains(&settings.window_s) {
+        return Err(format!("--settings {name}: window_s: from 1 to 3600 seconds."));
+    }
+    Ok(settings)
 }
 
 /// The check, if anything is said of it; what is not said is as the platform has it by itself.
