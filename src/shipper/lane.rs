@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -1,9 +1,6 @@
 //! Standard input as one file that begins now.
 
-use std::{
-    io::{self, Read as _},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 

@@ -234,8 +234,9 @@ async fn what_cannot_be_meant_is_refused_by_name() {
     refused("role=king", "role").await;
     refused("source=", "source").await;
     refused("colour=red", "colour").await;
-    let plain =
-        |encoding| send(&api, &shop, "source=a", "no archive", &[("content-encoding", encoding)]);
+    let plain = async |encoding: &str| {
+        send(&api, &shop, "source=a", "no archive", &[("content-encoding", encoding)]).await
+    };
     assert_eq!(plain("zstd").await.is(400)["error"]["code"], "malformed");
     plain("gzip").await.is(400);
     plain("br").await.is(400);
