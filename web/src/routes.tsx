@@ -6,6 +6,8 @@ import { AccountPage } from "./pages/account";
 import { EditMonitorPage, NewMonitorPage } from "./pages/editor";
 import { SetupPage } from "./pages/enter/Setup";
 import { SignInPage } from "./pages/enter/SignIn";
+import { FleetPage } from "./pages/fleet";
+import { FleetsPage } from "./pages/fleets";
 import { IncidentPage } from "./pages/incident";
 import { IncidentsPage } from "./pages/incidents";
 import { LocationsPage } from "./pages/locations";
@@ -68,6 +70,8 @@ export const router = createBrowserRouter([
           { path: "/monitors/new", element: <NewMonitorPage /> },
           { path: "/monitors/:id", element: <MonitorPage /> },
           { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
+          { path: "/fleets", element: <FleetsPage /> },
+          { path: "/fleets/:id", element: <FleetPage /> },
           { path: "/alerting", element: <AlertingPage /> },
           { path: "/settings", element: <SettingsPage /> },
           { path: "/more", element: <MorePage /> },

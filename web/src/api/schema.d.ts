@@ -147,6 +147,237 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All fleets by name, each with how it stands now. */
+        get: operations["list_fleets"];
+        put?: never;
+        /** Adds a fleet. Its logs may come at once; everything else can be said later. */
+        post: operations["create_fleet"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One fleet with its settings and how it stands now. */
+        get: operations["get_fleet"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes a fleet: its shippers are turned away, its incidents end with that reason, and monitors that
+         *     named it name none.
+         */
+        delete: operations["delete_fleet"];
+        options?: never;
+        head?: never;
+        /** Changes a fleet. With `If-Match` it is refused (409) when somebody saved in between. */
+        patch: operations["change_fleet"];
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What logs and platforms said of instances besides requests, the latest first. */
+        get: operations["list_fleet_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Findings, the latest beginning first. */
+        get: operations["list_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/findings/{finding}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One finding. */
+        get: operations["get_finding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Health over time. Where there is no data it says so. */
+        get: operations["get_fleet_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/instances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Instances beside their peers, the worst first. */
+        get: operations["list_instances"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/removals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Past removals with their times and causes, the latest first: the history of drills. */
+        get: operations["list_removals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/routes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Route classes by instance, the busiest first. Only of the last hours: quarter hours hold no routes. */
+        get: operations["list_routes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/shippers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shippers of a fleet whose tokens are not revoked. */
+        get: operations["list_shippers"];
+        put?: never;
+        /** Makes a token for whoever sends this fleet's logs: `quorate ship`, Vector, Fluent Bit, curl. */
+        post: operations["create_shipper"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/shippers/{shipper}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a shipper's token at once. */
+        delete: operations["revoke_shipper"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who sends logs, by name. */
+        get: operations["list_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/sources/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Says how a source's lines are to be read, before or after they have come. Lines that were counted
+         *     stay as they were read.
+         */
+        put: operations["set_source"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -1094,6 +1325,26 @@ export interface components {
             /** @description Replaces the stored one. */
             secret?: string | null;
         };
+        /** @description What is left out stays; null resets to what a new fleet would have. */
+        ChangeFleet: {
+            check?: components["schemas"]["FleetCheck"] | null;
+            /** Format: int32 */
+            drain_s?: number | null;
+            /** Format: int32 */
+            expected?: number | null;
+            flap?: components["schemas"]["FleetFlap"] | null;
+            instances?: components["schemas"]["FleetNamedInstance"][] | null;
+            /** Format: int32 */
+            lateness_s?: number | null;
+            /** Format: int32 */
+            min_ready?: number | null;
+            name?: string | null;
+            platform?: components["schemas"]["FleetPlatform"] | null;
+            probe_paths?: string[] | null;
+            rules?: components["schemas"]["FleetRules"] | null;
+            /** Format: int32 */
+            warm_up_s?: number | null;
+        };
         ChangeLocation: {
             domain?: string;
             enabled?: boolean;
@@ -1251,6 +1502,13 @@ export interface components {
             /** @description `qra_…`, shown this once. */
             secret: string;
         };
+        CreatedShipper: {
+            /** @description Ready to paste on the machine that has the logs. */
+            command: string;
+            /** @description `qrf_…`, shown this once. Good for this fleet's logs and events, and nothing else. */
+            secret: string;
+            shipper: components["schemas"]["Shipper"];
+        };
         CreatedToken: {
             /** @description `qrt_…`, shown this once. */
             secret: string;
@@ -1304,6 +1562,440 @@ export interface components {
         FieldError: {
             field: string;
             message: string;
+        };
+        FindingBrief: {
+            chronic: boolean;
+            from: components["schemas"]["Instant"];
+            /** Format: uuid */
+            id: string;
+            instances: string[];
+            kind: components["schemas"]["FindingKind"];
+            sentence: string;
+            severity: components["schemas"]["FindingSeverity"];
+        };
+        /**
+         * @description What is wrong.
+         * @enum {string}
+         */
+        FindingKind: "errors" | "latency" | "black_hole" | "blank" | "code_mix" | "few_ready" | "left_rotation" | "returned_together" | "restart" | "flapping" | "zombie" | "stale_version" | "no_data" | "contradiction" | "slow_removal";
+        /**
+         * @description Who it is about.
+         * @enum {string}
+         */
+        FindingScope: "one" | "group" | "shared" | "differs" | "pool";
+        /** @enum {string} */
+        FindingSeverity: "info" | "warning" | "critical";
+        Fleet: {
+            check?: components["schemas"]["FleetCheck"] | null;
+            created_at: components["schemas"]["Instant"];
+            /**
+             * Format: int32
+             * @description Requests so long after a removal are still the draining.
+             */
+            drain_s: number;
+            /**
+             * Format: int32
+             * @description How many instances there should be; null is learned, and said so.
+             */
+            expected?: number | null;
+            flap: components["schemas"]["FleetFlap"];
+            /** Format: uuid */
+            id: string;
+            instances: components["schemas"]["FleetNamedInstance"][];
+            /**
+             * Format: int32
+             * @description A window is judged so long after the newest line of the slowest live source.
+             */
+            lateness_s: number;
+            /**
+             * Format: int32
+             * @description Fewer ready than this is critical; null: three quarters of what is expected.
+             */
+            min_ready?: number | null;
+            /** @description Monitors that name this fleet. */
+            monitors: components["schemas"]["FleetMonitor"][];
+            name: string;
+            now: components["schemas"]["FleetNow"];
+            platform?: components["schemas"]["FleetPlatform"] | null;
+            /** @description Paths of health checks, beside the usual ones. */
+            probe_paths: string[];
+            /** Format: int32 */
+            revision: number;
+            rules: components["schemas"]["FleetRules"];
+            updated_at: components["schemas"]["Instant"];
+            /**
+             * Format: int32
+             * @description A new or returned instance is not compared for so long.
+             */
+            warm_up_s: number;
+            /**
+             * Format: int32
+             * @description Length of a window; fixed when the fleet is made.
+             */
+            window_s: number;
+        };
+        /** @description The health check as the balancer or platform is configured. */
+        FleetCheck: {
+            /**
+             * Format: int32
+             * @description Passes in a row until it is back.
+             */
+            healthy: number;
+            /** Format: double */
+            interval_s: number;
+            path?: string | null;
+            /** Format: double */
+            timeout_s: number;
+            /**
+             * Format: int32
+             * @description Failures in a row until an instance is out.
+             */
+            unhealthy: number;
+        };
+        FleetEvent: {
+            at: components["schemas"]["Instant"];
+            event: Record<string, unknown>;
+            /** @description The name of the source that sent it. */
+            source: string;
+        };
+        FleetFinding: {
+            /** @description It has been so for as long as the instance is known: shown, and never pages. */
+            chronic: boolean;
+            /** @description The numbers behind the sentence, by name. */
+            evidence: Record<string, unknown>;
+            /** @description When it was first found. */
+            found_at: components["schemas"]["Instant"];
+            from: components["schemas"]["Instant"];
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The incident that a rule made of it.
+             */
+            incident?: string | null;
+            /** @description Who is named; empty when the cause is shared or of the pool. */
+            instances: string[];
+            kind: components["schemas"]["FindingKind"];
+            outside: components["schemas"]["Outside"];
+            /** @description The group of servers; empty when the logs name none. */
+            pool: string;
+            scope: components["schemas"]["FindingScope"];
+            sentence: string;
+            severity: components["schemas"]["FindingSeverity"];
+            to?: components["schemas"]["Instant"] | null;
+        };
+        /** @description An instance flaps from `from` transitions within `window_s` on, until there are at most `until`. */
+        FleetFlap: {
+            /** Format: int32 */
+            from: number;
+            /** Format: int32 */
+            until: number;
+            /** Format: int32 */
+            window_s: number;
+        };
+        FleetHealth: {
+            /** @description Findings of the span, the latest first. */
+            findings: components["schemas"]["FindingBrief"][];
+            from: components["schemas"]["Instant"];
+            now: components["schemas"]["FleetNow"];
+            platform?: components["schemas"]["PlatformFacts"] | null;
+            /** @description The ready count from each instant on; the first may lie before `from`. */
+            ready: components["schemas"]["ReadyStep"][];
+            /** @description Every step of the span; those of which no line is here say so. */
+            series: components["schemas"]["FleetStep"][];
+            /**
+             * Format: int64
+             * @description What was answered, which may be coarser than what was asked for.
+             */
+            step_s: number;
+            to: components["schemas"]["Instant"];
+            transitions: components["schemas"]["FleetTransition"][];
+        };
+        FleetInstance: {
+            /** @description What else logs and platforms call it. */
+            aliases: string[];
+            /** Format: int64 */
+            attempts: number;
+            /** Format: int64 */
+            bytes: number;
+            /** @description Named in the settings. */
+            configured: boolean;
+            /** Format: double */
+            error_high?: number | null;
+            /**
+             * Format: double
+             * @description Its own interval of 99 %.
+             */
+            error_low?: number | null;
+            /**
+             * Format: double
+             * @description Null without attempts.
+             */
+            error_share?: number | null;
+            /** Format: int64 */
+            errors: number;
+            faults: components["schemas"]["InstanceFaults"];
+            /** @description Open findings that name it. */
+            findings: components["schemas"]["FindingBrief"][];
+            first_at?: components["schemas"]["Instant"] | null;
+            instance: string;
+            last_at?: components["schemas"]["Instant"] | null;
+            /** Format: double */
+            p50_ms?: number | null;
+            /** Format: double */
+            p90_ms?: number | null;
+            /**
+             * Format: double
+             * @description Of the peers, all routes together.
+             */
+            peers_p90_ms?: number | null;
+            /**
+             * Format: double
+             * @description What the peers' shares on the same routes would give; null where they say too little.
+             */
+            peers_share?: number | null;
+            /** Format: int64 */
+            probes_failed: number;
+            /** Format: int64 */
+            probes_passed: number;
+            /** Format: int64 */
+            rescued: number;
+            /**
+             * Format: int64
+             * @description Since it is known; counters that only rise.
+             */
+            restarts_certain: number;
+            /** Format: int64 */
+            restarts_probable: number;
+            /**
+             * Format: double
+             * @description Of all attempts of the span.
+             */
+            share?: number | null;
+            /** @description Transitions of the span that nobody intended. */
+            span_transitions: number;
+            /** @description `unknown starting ready unready draining maintenance gone` */
+            state: string;
+            state_reason?: string | null;
+            state_since?: components["schemas"]["Instant"] | null;
+            state_source?: string | null;
+            /** Format: int64 */
+            transitions: number;
+            /**
+             * Format: int64
+             * @description Attempts of which nothing is known but that they were made.
+             */
+            unknown: number;
+            version?: string | null;
+            zone?: string | null;
+        };
+        FleetMonitor: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            state: components["schemas"]["MonitorState"];
+        };
+        /** @description An instance that somebody gave a name. */
+        FleetNamedInstance: {
+            /** @description What logs and platforms call it: `10.9.0.11:8080`, `backend/server`, a pod's name or uid. */
+            addresses?: string[];
+            name: string;
+            zone?: string | null;
+        };
+        FleetNow: {
+            /** Format: int32 */
+            expected?: number | null;
+            /** @description `set snapshot learned` */
+            expected_from?: string | null;
+            /**
+             * Format: int32
+             * @description Instances that had traffic of late. Without another source this is all there is, and it is not
+             *     readiness.
+             */
+            in_rotation?: number | null;
+            judged_until?: components["schemas"]["Instant"] | null;
+            /** @description Sources of which something came in the last five minutes. */
+            live_sources: number;
+            /**
+             * Format: int32
+             * @description Fewer ready than this is critical.
+             */
+            min_ready?: number | null;
+            newest_at?: components["schemas"]["Instant"] | null;
+            open_findings: number;
+            /**
+             * Format: int32
+             * @description Instances ready, as `ready_source` says; null: nobody says. With several reporters the median, and
+             *     between which it lies.
+             */
+            ready?: number | null;
+            /** Format: int32 */
+            ready_high?: number | null;
+            /** Format: int32 */
+            ready_low?: number | null;
+            /** @description `haproxy kubernetes alb_health envoy nginx_error caddy probes` */
+            ready_source?: string | null;
+            received_at?: components["schemas"]["Instant"] | null;
+            sources: number;
+            state: components["schemas"]["FleetState"];
+            worst?: components["schemas"]["FindingBrief"] | null;
+        };
+        /** @description What runs the health checks, and what it does when nobody passes them. */
+        FleetPlatform: {
+            /**
+             * Format: double
+             * @description Share of ready instances (0 to 1) below which it ignores health; null: as the platform does by
+             *     default.
+             */
+            floor?: number | null;
+            /** @description `kubernetes alb nlb envoy haproxy nginx google azure_lb app_gateway` */
+            kind: string;
+        };
+        /**
+         * @description What a source's lines may be used for.
+         * @enum {string}
+         */
+        FleetRole: "balancer" | "instance";
+        FleetRoute: {
+            /** Format: int64 */
+            attempts: number;
+            /** Format: int64 */
+            errors: number;
+            instances: components["schemas"]["RouteInstance"][];
+            /** @description The class of its path; `*` stands for what differs. */
+            route: string;
+        };
+        /** @description The rules of a fleet. Everything has a default: findings worth a warning become incidents. */
+        FleetRules: {
+            /**
+             * @description Ids of the channels that hear of this fleet; null means the default channels.
+             * @default null
+             */
+            channels: string[] | null;
+            /**
+             * @description Exceptions by kind of finding.
+             * @default {}
+             */
+            kinds: {
+                [key: string]: components["schemas"]["FleetThreshold"];
+            };
+            /**
+             * @description Findings that are at least this grave become incidents.
+             * @default warning
+             */
+            min_severity: components["schemas"]["FleetThreshold"];
+            /**
+             * Format: double
+             * @description A removal that took longer than this many seconds is a finding, worth a warning.
+             * @default null
+             */
+            removal_s: number | null;
+            /**
+             * Format: int32
+             * @description So many restarts of one instance within an hour are a finding, worth a warning; null: never.
+             * @default 3
+             */
+            restarts_per_h: number | null;
+        };
+        FleetSample: {
+            at: components["schemas"]["Instant"];
+            line: string;
+            reason: string;
+        };
+        FleetSource: {
+            /** Format: int64 */
+            accepted: number;
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            duplicates: number;
+            /** @description What the lines are read as; null until that is found out. */
+            format?: string | null;
+            /** @description It was said, not found out. */
+            format_set: boolean;
+            heard_until?: components["schemas"]["Instant"] | null;
+            /**
+             * Format: int64
+             * @description Newest line to arrival, at the last batch.
+             */
+            lag_ms?: number | null;
+            /** Format: int64 */
+            lines: number;
+            /** @description Something came within the last minute. */
+            live: boolean;
+            /** @description nginx's `log_format` as pasted. */
+            log_format?: string | null;
+            name: string;
+            newest_at?: components["schemas"]["Instant"] | null;
+            received_at?: components["schemas"]["Instant"] | null;
+            /** Format: int64 */
+            rejected: number;
+            role: components["schemas"]["FleetRole"];
+            /** @description Lines that were not understood, of the last 7 days; addresses and query values masked. */
+            samples: components["schemas"]["FleetSample"][];
+            /** @description Zone of stamps that carry none; null: UTC. */
+            tz?: string | null;
+        };
+        /** @description What is left out stays; null finds the format out anew. */
+        FleetSourceSet: {
+            /** @description A name of `quorate logs --format`. */
+            format?: string | null;
+            /** @description nginx's `log_format` as it stands in its configuration. */
+            log_format?: string | null;
+            role?: components["schemas"]["FleetRole"] | null;
+            /** @description An IANA name such as `Europe/Berlin`. */
+            tz?: string | null;
+        };
+        /** @enum {string} */
+        FleetState: "waiting" | "no_data" | "critical" | "warning" | "ok";
+        /** @description Sums of one step; null: no line of it is here, which is not the same as no requests. */
+        FleetStep: {
+            at: components["schemas"]["Instant"];
+            /**
+             * Format: int64
+             * @description Tries at instances, those that failed, and of these the ones that another try made good.
+             */
+            attempts?: number | null;
+            /**
+             * Format: int64
+             * @description Nobody could be chosen.
+             */
+            empty?: number | null;
+            /** Format: int64 */
+            errors?: number | null;
+            /** Format: int64 */
+            failed?: number | null;
+            judged: boolean;
+            /** Format: double */
+            p50_ms?: number | null;
+            /** Format: double */
+            p90_ms?: number | null;
+            /** Format: int64 */
+            redispatched?: number | null;
+            /**
+             * Format: int64
+             * @description Requests by clients, each once, and those that ended badly for them by the fleet's fault.
+             */
+            requests?: number | null;
+            /** Format: int64 */
+            rescued?: number | null;
+            /** @description Lines came after it was judged: the sums hold them, the findings do not. */
+            revised: boolean;
+        };
+        /**
+         * @description From which severity on.
+         * @enum {string}
+         */
+        FleetThreshold: "info" | "warning" | "critical" | "never";
+        FleetTransition: {
+            at: components["schemas"]["Instant"];
+            instance: string;
+            /** @description Done on purpose. */
+            planned: boolean;
+            reason?: string | null;
+            source: string;
+            /** @description `unknown starting ready unready draining maintenance gone` */
+            state: string;
         };
         Health: {
             agents: components["schemas"]["AgentCounts"];
@@ -1427,6 +2119,16 @@ export interface components {
         };
         /** @enum {string} */
         IncidentState: "open" | "resolved";
+        InstanceFaults: {
+            /** Format: int64 */
+            connect: number;
+            /** Format: int64 */
+            reset: number;
+            /** Format: int64 */
+            status: number;
+            /** Format: int64 */
+            timeout: number;
+        };
         /** Format: date-time */
         Instant: string;
         Interval: {
@@ -1564,6 +2266,232 @@ export interface components {
                 rule: string;
                 sentence: string;
                 state: components["schemas"]["MonitorState"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Fleet: {
+            items: {
+                check?: components["schemas"]["FleetCheck"] | null;
+                created_at: components["schemas"]["Instant"];
+                /**
+                 * Format: int32
+                 * @description Requests so long after a removal are still the draining.
+                 */
+                drain_s: number;
+                /**
+                 * Format: int32
+                 * @description How many instances there should be; null is learned, and said so.
+                 */
+                expected?: number | null;
+                flap: components["schemas"]["FleetFlap"];
+                /** Format: uuid */
+                id: string;
+                instances: components["schemas"]["FleetNamedInstance"][];
+                /**
+                 * Format: int32
+                 * @description A window is judged so long after the newest line of the slowest live source.
+                 */
+                lateness_s: number;
+                /**
+                 * Format: int32
+                 * @description Fewer ready than this is critical; null: three quarters of what is expected.
+                 */
+                min_ready?: number | null;
+                /** @description Monitors that name this fleet. */
+                monitors: components["schemas"]["FleetMonitor"][];
+                name: string;
+                now: components["schemas"]["FleetNow"];
+                platform?: components["schemas"]["FleetPlatform"] | null;
+                /** @description Paths of health checks, beside the usual ones. */
+                probe_paths: string[];
+                /** Format: int32 */
+                revision: number;
+                rules: components["schemas"]["FleetRules"];
+                updated_at: components["schemas"]["Instant"];
+                /**
+                 * Format: int32
+                 * @description A new or returned instance is not compared for so long.
+                 */
+                warm_up_s: number;
+                /**
+                 * Format: int32
+                 * @description Length of a window; fixed when the fleet is made.
+                 */
+                window_s: number;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FleetEvent: {
+            items: {
+                at: components["schemas"]["Instant"];
+                event: Record<string, unknown>;
+                /** @description The name of the source that sent it. */
+                source: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FleetFinding: {
+            items: {
+                /** @description It has been so for as long as the instance is known: shown, and never pages. */
+                chronic: boolean;
+                /** @description The numbers behind the sentence, by name. */
+                evidence: Record<string, unknown>;
+                /** @description When it was first found. */
+                found_at: components["schemas"]["Instant"];
+                from: components["schemas"]["Instant"];
+                /** Format: uuid */
+                id: string;
+                /**
+                 * Format: uuid
+                 * @description The incident that a rule made of it.
+                 */
+                incident?: string | null;
+                /** @description Who is named; empty when the cause is shared or of the pool. */
+                instances: string[];
+                kind: components["schemas"]["FindingKind"];
+                outside: components["schemas"]["Outside"];
+                /** @description The group of servers; empty when the logs name none. */
+                pool: string;
+                scope: components["schemas"]["FindingScope"];
+                sentence: string;
+                severity: components["schemas"]["FindingSeverity"];
+                to?: components["schemas"]["Instant"] | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FleetInstance: {
+            items: {
+                /** @description What else logs and platforms call it. */
+                aliases: string[];
+                /** Format: int64 */
+                attempts: number;
+                /** Format: int64 */
+                bytes: number;
+                /** @description Named in the settings. */
+                configured: boolean;
+                /** Format: double */
+                error_high?: number | null;
+                /**
+                 * Format: double
+                 * @description Its own interval of 99 %.
+                 */
+                error_low?: number | null;
+                /**
+                 * Format: double
+                 * @description Null without attempts.
+                 */
+                error_share?: number | null;
+                /** Format: int64 */
+                errors: number;
+                faults: components["schemas"]["InstanceFaults"];
+                /** @description Open findings that name it. */
+                findings: components["schemas"]["FindingBrief"][];
+                first_at?: components["schemas"]["Instant"] | null;
+                instance: string;
+                last_at?: components["schemas"]["Instant"] | null;
+                /** Format: double */
+                p50_ms?: number | null;
+                /** Format: double */
+                p90_ms?: number | null;
+                /**
+                 * Format: double
+                 * @description Of the peers, all routes together.
+                 */
+                peers_p90_ms?: number | null;
+                /**
+                 * Format: double
+                 * @description What the peers' shares on the same routes would give; null where they say too little.
+                 */
+                peers_share?: number | null;
+                /** Format: int64 */
+                probes_failed: number;
+                /** Format: int64 */
+                probes_passed: number;
+                /** Format: int64 */
+                rescued: number;
+                /**
+                 * Format: int64
+                 * @description Since it is known; counters that only rise.
+                 */
+                restarts_certain: number;
+                /** Format: int64 */
+                restarts_probable: number;
+                /**
+                 * Format: double
+                 * @description Of all attempts of the span.
+                 */
+                share?: number | null;
+                /** @description Transitions of the span that nobody intended. */
+                span_transitions: number;
+                /** @description `unknown starting ready unready draining maintenance gone` */
+                state: string;
+                state_reason?: string | null;
+                state_since?: components["schemas"]["Instant"] | null;
+                state_source?: string | null;
+                /** Format: int64 */
+                transitions: number;
+                /**
+                 * Format: int64
+                 * @description Attempts of which nothing is known but that they were made.
+                 */
+                unknown: number;
+                version?: string | null;
+                zone?: string | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FleetRoute: {
+            items: {
+                /** Format: int64 */
+                attempts: number;
+                /** Format: int64 */
+                errors: number;
+                instances: components["schemas"]["RouteInstance"][];
+                /** @description The class of its path; `*` stands for what differs. */
+                route: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FleetSource: {
+            items: {
+                /** Format: int64 */
+                accepted: number;
+                /** Format: int64 */
+                bytes: number;
+                /** Format: int64 */
+                duplicates: number;
+                /** @description What the lines are read as; null until that is found out. */
+                format?: string | null;
+                /** @description It was said, not found out. */
+                format_set: boolean;
+                heard_until?: components["schemas"]["Instant"] | null;
+                /**
+                 * Format: int64
+                 * @description Newest line to arrival, at the last batch.
+                 */
+                lag_ms?: number | null;
+                /** Format: int64 */
+                lines: number;
+                /** @description Something came within the last minute. */
+                live: boolean;
+                /** @description nginx's `log_format` as pasted. */
+                log_format?: string | null;
+                name: string;
+                newest_at?: components["schemas"]["Instant"] | null;
+                received_at?: components["schemas"]["Instant"] | null;
+                /** Format: int64 */
+                rejected: number;
+                role: components["schemas"]["FleetRole"];
+                /** @description Lines that were not understood, of the last 7 days; addresses and query values masked. */
+                samples: components["schemas"]["FleetSample"][];
+                /** @description Zone of stamps that carry none; null: UTC. */
+                tz?: string | null;
             }[];
             next?: string | null;
         };
@@ -1732,6 +2660,49 @@ export interface components {
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Removal: {
+            items: {
+                /** @description `check ejected drain maintenance gone silence` */
+                cause: string;
+                /** Format: int64 */
+                client_visible: number;
+                failed_at?: components["schemas"]["Instant"] | null;
+                good_at?: components["schemas"]["Instant"] | null;
+                /**
+                 * Format: int64
+                 * @description Attempts that failed on it in between, and those that no other attempt made good.
+                 */
+                harmed: number;
+                /** Format: uuid */
+                id: string;
+                instance: string;
+                /**
+                 * Format: int64
+                 * @description What the configured check makes possible at best.
+                 */
+                minimum_ms?: number | null;
+                /** @description The source's own words. */
+                reason?: string | null;
+                removed_at: components["schemas"]["Instant"];
+                /** Format: int64 */
+                resolution_ms: number;
+                returned_at?: components["schemas"]["Instant"] | null;
+                /** @description Who says so: `haproxy kubernetes alb_health envoy nginx_error caddy probes traffic` */
+                source: string;
+                /**
+                 * Format: int64
+                 * @description From the first good sign to the return.
+                 */
+                ttb_ms?: number | null;
+                /**
+                 * Format: int64
+                 * @description From failure to removal, and how far that may be off.
+                 */
+                ttr_ms?: number | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_Secret: {
             items: {
                 created_at: components["schemas"]["Instant"];
@@ -1750,6 +2721,18 @@ export interface components {
                 location: components["schemas"]["LocationRef"];
                 /** @description When this location saw it first. `certificate.days_left` is of that time. */
                 seen_at: components["schemas"]["Instant"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Shipper: {
+            items: {
+                created_at: components["schemas"]["Instant"];
+                created_by: string;
+                /** Format: uuid */
+                id: string;
+                last_used_at?: components["schemas"]["Instant"] | null;
+                name: string;
             }[];
             next?: string | null;
         };
@@ -2002,6 +2985,40 @@ export interface components {
             /** @description webhook: the signing key `whsec_…`; one is made, and answered this once, when it is left out. */
             secret?: string | null;
         };
+        /** @description Everything but the name has a default. */
+        NewFleet: {
+            check?: components["schemas"]["FleetCheck"] | null;
+            /**
+             * Format: int32
+             * @description 30 unless given.
+             */
+            drain_s?: number | null;
+            /** Format: int32 */
+            expected?: number | null;
+            flap?: components["schemas"]["FleetFlap"] | null;
+            instances?: components["schemas"]["FleetNamedInstance"][];
+            /**
+             * Format: int32
+             * @description 10 unless given; for files that arrive late, such as those of an ALB, 600.
+             */
+            lateness_s?: number | null;
+            /** Format: int32 */
+            min_ready?: number | null;
+            name: string;
+            platform?: components["schemas"]["FleetPlatform"] | null;
+            probe_paths?: string[];
+            rules?: components["schemas"]["FleetRules"];
+            /**
+             * Format: int32
+             * @description 120 unless given.
+             */
+            warm_up_s?: number | null;
+            /**
+             * Format: int32
+             * @description 60 unless given; must divide 900.
+             */
+            window_s?: number | null;
+        };
         NewLocation: {
             /** @description The name unless given. */
             domain?: string | null;
@@ -2056,6 +3073,9 @@ export interface components {
              * @description 0.1 to 60; 10 unless given.
              */
             timeout_s?: number | null;
+        };
+        NewShipper: {
+            name: string;
         };
         NewToken: {
             expires_at?: components["schemas"]["Instant"] | null;
@@ -2201,6 +3221,18 @@ export interface components {
         };
         /** @enum {string} */
         Outcome: "pass" | "fail" | "error";
+        /**
+         * @description Whether probes from outside felt it: results of the monitors that name the fleet, in the same
+         *     minutes.
+         */
+        Outside: {
+            /** Format: int64 */
+            fails: number;
+            /** @description Null: no monitor names this fleet, or none was probed then. */
+            felt?: boolean | null;
+            /** Format: int64 */
+            runs: number;
+        };
         Overview: {
             /** @description Over all monitors, whatever the filter. */
             counts: components["schemas"]["StateCounts"];
@@ -2234,6 +3266,28 @@ export interface components {
             total: number;
             /** Format: int32 */
             transfer?: number | null;
+        };
+        /** @description What the platform does by itself, as configured and as its vendor documents it. */
+        PlatformFacts: {
+            all_unhealthy?: string | null;
+            /**
+             * Format: int32
+             * @description Below so many ready it ignores health and uses all; null: it never does.
+             */
+            fails_open_below?: number | null;
+            /** @description It does so now. */
+            fails_open_now?: boolean | null;
+            kind?: string | null;
+            /**
+             * Format: double
+             * @description Out at the earliest, and if it hangs just after a check; back at the earliest.
+             */
+            minimum_s?: number | null;
+            name?: string | null;
+            /** Format: double */
+            return_s?: number | null;
+            /** Format: double */
+            worst_s?: number | null;
         };
         /** @description One step. Steps without a result are left out: a gap is a gap. */
         Point: {
@@ -2382,6 +3436,64 @@ export interface components {
             /** Format: int32 */
             percent?: number | null;
         };
+        ReadyStep: {
+            at: components["schemas"]["Instant"];
+            /** Format: int32 */
+            expected?: number | null;
+            /** Format: int32 */
+            high?: number | null;
+            /** Format: int32 */
+            low?: number | null;
+            /**
+             * Format: int32
+             * @description Null: not known from here on.
+             */
+            ready?: number | null;
+            /**
+             * @description `haproxy kubernetes alb_health envoy nginx_error caddy probes traffic`; with `traffic` it counts who
+             *     is in rotation, which is not readiness.
+             */
+            source: string;
+        };
+        Removal: {
+            /** @description `check ejected drain maintenance gone silence` */
+            cause: string;
+            /** Format: int64 */
+            client_visible: number;
+            failed_at?: components["schemas"]["Instant"] | null;
+            good_at?: components["schemas"]["Instant"] | null;
+            /**
+             * Format: int64
+             * @description Attempts that failed on it in between, and those that no other attempt made good.
+             */
+            harmed: number;
+            /** Format: uuid */
+            id: string;
+            instance: string;
+            /**
+             * Format: int64
+             * @description What the configured check makes possible at best.
+             */
+            minimum_ms?: number | null;
+            /** @description The source's own words. */
+            reason?: string | null;
+            removed_at: components["schemas"]["Instant"];
+            /** Format: int64 */
+            resolution_ms: number;
+            returned_at?: components["schemas"]["Instant"] | null;
+            /** @description Who says so: `haproxy kubernetes alb_health envoy nginx_error caddy probes traffic` */
+            source: string;
+            /**
+             * Format: int64
+             * @description From the first good sign to the return.
+             */
+            ttb_ms?: number | null;
+            /**
+             * Format: int64
+             * @description From failure to removal, and how far that may be off.
+             */
+            ttr_ms?: number | null;
+        };
         Retention: {
             /**
              * Format: int32
@@ -2416,6 +3528,15 @@ export interface components {
          * @enum {string}
          */
         Role: "viewer" | "editor" | "admin";
+        RouteInstance: {
+            /** Format: int64 */
+            attempts: number;
+            /** Format: int64 */
+            errors: number;
+            instance: string;
+            /** Format: double */
+            p90_ms?: number | null;
+        };
         Run: {
             /** Format: int32 */
             count: number;
@@ -2512,6 +3633,14 @@ export interface components {
         };
         /** @enum {string} */
         Severity: "degraded" | "partial" | "down";
+        Shipper: {
+            created_at: components["schemas"]["Instant"];
+            created_by: string;
+            /** Format: uuid */
+            id: string;
+            last_used_at?: components["schemas"]["Instant"] | null;
+            name: string;
+        };
         SignIn: {
             email: string;
             password: string;
@@ -3011,6 +4140,452 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["Change"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_fleets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Fleet"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_fleet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFleet"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_fleet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_fleet: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_fleet: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeFleet"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_fleet_events: {
+        parameters: {
+            query?: {
+                /** @description An hour before `to` unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description Now unless given. */
+                to?: components["schemas"]["Instant"];
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FleetEvent"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_findings: {
+        parameters: {
+            query?: {
+                /** @description True: open ones only; false: closed ones only. */
+                open?: boolean;
+                /** @description Going on at some time after … */
+                from?: components["schemas"]["Instant"];
+                /** @description … and before. */
+                to?: components["schemas"]["Instant"];
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FleetFinding"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_finding: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                finding: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetFinding"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_fleet_health: {
+        parameters: {
+            query?: {
+                /** @description An hour before `to` unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description Now unless given. */
+                to?: components["schemas"]["Instant"];
+                /** @description Seconds; a window unless given, and more where so fine is not kept any more or would be too many. */
+                step?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetHealth"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_instances: {
+        parameters: {
+            query?: {
+                /** @description An hour before `to` unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description Now unless given. */
+                to?: components["schemas"]["Instant"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FleetInstance"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_removals: {
+        parameters: {
+            query?: {
+                from?: components["schemas"]["Instant"];
+                to?: components["schemas"]["Instant"];
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Removal"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_routes: {
+        parameters: {
+            query?: {
+                /** @description An hour before `to` unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description Now unless given. */
+                to?: components["schemas"]["Instant"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FleetRoute"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_shippers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Shipper"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_shipper: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewShipper"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedShipper"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    revoke_shipper: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                shipper: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FleetSource"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    set_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetSourceSet"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetSource"];
                 };
             };
             "4XX": components["responses"]["Error"];

@@ -90,6 +90,7 @@ function Finder({ close }: { close: () => void }) {
   const id = useId();
   const fixed: Entry[] = [
     ...(role("editor") ? [{ word: "Add a monitor", kind: "action", to: "/monitors/new" }] : []),
+    ...(role("editor") ? [{ word: "Add a fleet", kind: "action", to: "/fleets?add=1" }] : []),
     ...(role("admin") ? [{ word: "Add a location", kind: "action", to: "/locations?add=1" }] : []),
     ...(role("editor") ? [{ word: "Add a channel", kind: "action", to: "/alerting?add=email" }] : []),
     ...[...places, ...setUp]

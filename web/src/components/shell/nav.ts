@@ -12,6 +12,7 @@ export const places: readonly Place[] = [
   { to: "/incidents", word: "Incidents" },
   { to: "/monitors", word: "Monitors" },
   { to: "/locations", word: "Locations" },
+  { to: "/fleets", word: "Fleets" },
 ];
 
 export const setUp: readonly Place[] = [

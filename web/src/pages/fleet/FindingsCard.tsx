@@ -1,0 +1,92 @@
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { Card } from "../../components/Card";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { StateWord } from "../../components/StateMark";
+import { count, duration } from "../../lib/format";
+import { epoch, utc, when } from "../../lib/time";
+import { evidenceRows, findingMark, kindWord } from "../fleets/words";
+
+type Finding = Schemas["FleetFinding"];
+
+/** Findings with the numbers behind them, open ones first, and whether outside probes felt them. */
+export function FindingsCard(props: {
+  findings: readonly Finding[] | undefined;
+  error: unknown;
+  retry: () => void;
+  now: number;
+  more: (() => void) | null;
+}) {
+  const { findings, error, retry, now, more } = props;
+  const sorted = [...(findings ?? [])].sort(
+    (a, b) => Number(a.to != null) - Number(b.to != null) || b.from.localeCompare(a.from),
+  );
+  return (
+    <Card
+      title="Findings"
+      beside="a finding is evidence; a rule of the fleet makes an incident of it"
+      footer={
+        more && (
+          <button type="button" className="link" onClick={more}>
+            Show earlier ones
+          </button>
+        )
+      }
+    >
+      {!findings && error ? <Failed error={error} retry={retry} /> : null}
+      {!findings && !error ? <Loading rows={3} /> : null}
+      {findings && sorted.length === 0 && <Empty>Nothing was found in the last days.</Empty>}
+      {sorted.length > 0 && (
+        <ul className="findings">
+          {sorted.map((finding) => (
+            <li key={finding.id}>
+              <One finding={finding} now={now} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function One({ finding, now }: { finding: Finding; now: number }) {
+  const from = epoch(finding.from) ?? now;
+  const to = epoch(finding.to);
+  const rows = evidenceRows(finding.evidence);
+  return (
+    <article className={to === null ? undefined : "soft"}>
+      <p className="row">
+        <StateWord state={findingMark(finding)} word={kindWord(finding.kind)} />
+        {finding.chronic && <span className="tag">chronic</span>}
+        <span className="muted" title={utc(finding.from)}>
+          {when(finding.from)}, {to === null ? `for ${duration(now - from)}` : `over after ${duration(to - from)}`}
+        </span>
+        {finding.pool && <span className="muted">{finding.pool}</span>}
+      </p>
+      <p>{finding.sentence}</p>
+      <p className="small soft">
+        {outsideWords(finding)} {finding.incident && <Link to={`/incidents/${finding.incident}`}>Incident</Link>}
+      </p>
+      {rows.length > 0 && (
+        <details>
+          <summary className="small">The numbers behind it</summary>
+          <dl className="facts">
+            {rows.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd className="break">{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      )}
+    </article>
+  );
+}
+
+function outsideWords({ outside }: Finding): string {
+  if (outside.felt == null) return "No monitor from outside was looking.";
+  return outside.felt
+    ? `Felt from outside: ${count(outside.fails)} of ${count(outside.runs)} probes failed in these minutes.`
+    : `Not felt from outside: all ${count(outside.runs)} probes passed in these minutes.`;
+}

@@ -1,0 +1,267 @@
+import { Modal } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+import { api, type Schemas } from "../../api/client";
+import { problemOf } from "../../api/problem";
+import { useRole } from "../../api/session";
+import { Button } from "../../components/Button";
+import { Card } from "../../components/Card";
+import { ConfirmDelete } from "../../components/Confirm";
+import { Page } from "../../components/Page";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { StateWord } from "../../components/StateMark";
+import { duration, list, NONE, plural } from "../../lib/format";
+import { readRange } from "../../lib/range";
+import { tell } from "../../lib/tell";
+import { useNow } from "../../lib/ticker";
+import { epoch, when } from "../../lib/time";
+import { useUrlState } from "../../lib/useUrlState";
+import { FleetForm } from "../fleets/FleetForm";
+import { behindWords, fleetMark, fleetWord, readyWords } from "../fleets/words";
+import { FindingsCard } from "./FindingsCard";
+import { HourCard } from "./HourCard";
+import { InstancesCard } from "./InstancesCard";
+import { RemovalTable } from "./RemovalTable";
+import { RoutesCard } from "./RoutesCard";
+import { SourcesCard } from "./SourcesCard";
+
+type Fleet = Schemas["Fleet"];
+
+/** What the table and the routes look at: long enough for numbers, short enough for now. */
+const RECENT = 900;
+
+const iso = (at: number) => new Date(at * 1000).toISOString();
+
+/** One fleet: one instance, or something shared? */
+export function FleetPage() {
+  const { id = "" } = useParams();
+  const fleet = api.useQuery("get", "/api/v1/fleets/{id}", { params: { path: { id } } }, { refetchInterval: 10_000 });
+  if (fleet.data) return <Known fleet={fleet.data} />;
+  const gone = fleet.isError && problemOf(fleet.error).status === 404;
+  return (
+    <Page crumbs={[{ word: "Fleets", to: "/fleets" }, { word: "Fleet" }]}>
+      <h1>{gone ? "There is no such fleet." : "Fleet"}</h1>
+      {fleet.isPending && <Loading rows={6} />}
+      {fleet.isError && !gone && <Failed error={fleet.error} retry={() => void fleet.refetch()} />}
+      {gone && (
+        <p className="pad-phone">
+          It may have been deleted. <Link to="/fleets">All fleets</Link>
+        </p>
+      )}
+    </Page>
+  );
+}
+
+function Known({ fleet }: { fleet: Fleet }) {
+  const now = useNow();
+  const path = { id: fleet.id };
+  const [range, setRange] = useUrlState("range", "1h");
+  const { from, to } = readRange(range, now);
+  const until = Math.floor(now / 60) * 60;
+  const recent = { from: iso(until - RECENT), to: iso(until) };
+  const often = { refetchInterval: 15_000 };
+  const health = api.useQuery(
+    "get",
+    "/api/v1/fleets/{id}/health",
+    { params: { path, query: { from: iso(from), to: iso(to), step: stepFor(to - from) } } },
+    often,
+  );
+  const instances = api.useQuery("get", "/api/v1/fleets/{id}/instances", { params: { path, query: recent } }, often);
+  const routes = api.useQuery("get", "/api/v1/fleets/{id}/routes", { params: { path, query: recent } }, often);
+  const [limit, setLimit] = useState(20);
+  const findings = api.useQuery("get", "/api/v1/fleets/{id}/findings", { params: { path, query: { limit } } }, often);
+  const removals = api.useQuery("get", "/api/v1/fleets/{id}/removals", { params: { path, query: { limit: 100 } } });
+  const blamed = new Set((instances.data?.items ?? []).filter((i) => i.findings.length > 0).map((i) => i.instance));
+  const waiting = fleet.now.state === "waiting";
+  return (
+    <Page crumbs={[{ word: "Fleets", to: "/fleets" }, { word: fleet.name }]}>
+      <Headline fleet={fleet} now={now} />
+      {waiting && <SourcesCard fleet={fleet} now={now} />}
+      {!waiting && (
+        <>
+          <InstancesCard
+            instances={instances.data?.items}
+            error={instances.error}
+            retry={() => void instances.refetch()}
+            spanWords={`15 min to ${when(until)}`}
+            readyWords={readyWords(fleet.now)}
+            now={now}
+          />
+          <RoutesCard
+            routes={routes.data?.items}
+            error={routes.error}
+            retry={() => void routes.refetch()}
+            minutes={RECENT / 60}
+            blamed={blamed}
+          />
+          <HourCard
+            health={health.data}
+            error={health.error}
+            retry={() => void health.refetch()}
+            range={range}
+            setRange={setRange}
+            from={from}
+            to={to}
+          />
+          <FindingsCard
+            findings={findings.data?.items}
+            error={findings.error}
+            retry={() => void findings.refetch()}
+            now={now}
+            more={findings.data?.next && limit < 500 ? () => setLimit(Math.min(500, limit + 60)) : null}
+          />
+          <PlatformCard fleet={fleet} platform={health.data?.platform ?? null} />
+          <Card title="Removed and returned" beside="every removal is a drill: how long it took, and who was hurt">
+            {removals.isPending && <Loading rows={2} />}
+            {removals.isError && <Failed error={removals.error} retry={() => void removals.refetch()} />}
+            {removals.data?.items.length === 0 && <Empty>Nothing was ever taken out of rotation.</Empty>}
+            {(removals.data?.items.length ?? 0) > 0 && <RemovalTable removals={removals.data?.items ?? []} />}
+          </Card>
+          <SourcesCard fleet={fleet} now={now} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+/** Points of a chart: about 120, whole windows and quarters of an hour. */
+export function stepFor(seconds: number): number {
+  const steps = [60, 300, 900, 3600, 10_800, 21_600];
+  return steps.find((step) => seconds / step <= 150) ?? 86_400;
+}
+
+function Headline({ fleet, now }: { fleet: Fleet; now: number }) {
+  const role = useRole();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const remove = api.useMutation("delete", "/api/v1/fleets/{id}");
+  const [editing, setEditing] = useUrlState("edit");
+  const [deleting, setDeleting] = useState(false);
+  const { worst } = fleet.now;
+  const since = epoch(worst?.from);
+  const refresh = () =>
+    client.invalidateQueries({
+      predicate: (query) => typeof query.queryKey[1] === "string" && query.queryKey[1].startsWith("/api/v1/fleets"),
+    });
+  return (
+    <div className="headline">
+      <div>
+        <p className="row">
+          <StateWord state={fleetMark(fleet)} word={fleetWord(fleet)} large />
+          {since !== null && <b>{duration(now - since)}</b>}
+          {since !== null && <span className="muted">since {when(worst?.from)}</span>}
+        </p>
+        <h1>{worst ? worst.sentence : sentenceOf(fleet)}</h1>
+        <p className="lead">
+          {readyWords(fleet.now)}. Logs: {behindWords(fleet.now, now)}.
+          {fleet.monitors.length > 0 && (
+            <>
+              {" "}
+              Seen from outside by{" "}
+              {fleet.monitors.map((monitor, i) => (
+                <span key={monitor.id}>
+                  {i > 0 && ", "}
+                  <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link>
+                </span>
+              ))}
+              .
+            </>
+          )}
+          {fleet.now.open_findings > 1 && ` ${plural(fleet.now.open_findings, "open finding")} in all, below.`}
+        </p>
+      </div>
+      {role("editor") && (
+        <div className="actions">
+          <Button onClick={() => setEditing("1", true)}>Fleet settings</Button>
+          <Button onClick={() => setDeleting(true)}>Delete…</Button>
+        </div>
+      )}
+      <Modal
+        opened={editing !== "" && role("editor")}
+        onClose={() => setEditing("")}
+        title={`Settings of ${fleet.name}`}
+        size={720}
+      >
+        <FleetForm
+          key={fleet.revision}
+          fleet={fleet}
+          done={() => {
+            setEditing("");
+            tell("Saved. It counts from the next window on.");
+            void refresh();
+          }}
+        />
+      </Modal>
+      <ConfirmDelete
+        opened={deleting}
+        close={() => setDeleting(false)}
+        title="Delete a fleet"
+        name={fleet.name}
+        act={async () => {
+          await remove.mutateAsync({ params: { path: { id: fleet.id } } });
+          await navigate("/fleets");
+          await refresh();
+        }}
+      >
+        Its history, findings and tokens go with it.
+        {fleet.monitors.length > 0 && ` ${list(fleet.monitors.map((m) => m.name))} will name no fleet any more.`}
+      </ConfirmDelete>
+    </div>
+  );
+}
+
+function sentenceOf(fleet: Fleet): string {
+  switch (fleet.now.state) {
+    case "waiting":
+      return `${fleet.name} waits for its first line.`;
+    case "no_data":
+      return `Nothing arrives from ${fleet.name}: its health is not known.`;
+    case "ok":
+      return `The instances of ${fleet.name} are like each other.`;
+    default:
+      return `${fleet.name} needs attention.`;
+  }
+}
+
+/** What the balancer or platform does by itself, and how soon. */
+function PlatformCard({ fleet, platform }: { fleet: Fleet; platform: Schemas["PlatformFacts"] | null }) {
+  if (!platform) return null;
+  const { fails_open_below: floor, fails_open_now: open } = platform;
+  const ready = fleet.now.ready ?? fleet.now.in_rotation;
+  const seconds = (value: number | null | undefined) => (value == null ? NONE : duration(value));
+  return (
+    <Card title="What the platform does" beside={platform.name ?? "no platform is set"}>
+      <dl className="facts body">
+        <div>
+          <dt>If all instances are unhealthy</dt>
+          <dd>
+            {platform.all_unhealthy
+              ? `It ${platform.all_unhealthy}.`
+              : "Not known: choose the platform in the settings of the fleet."}
+          </dd>
+        </div>
+        <div>
+          <dt>What failing open would do now</dt>
+          <dd>
+            {floor == null
+              ? "Nothing: it never ignores health."
+              : open
+                ? "It ignores health now and uses all instances, also those that fail."
+                : `With fewer than ${floor} ready it would use all instances, healthy or not${ready == null ? "" : `; ${ready} are now`}.`}
+          </dd>
+        </div>
+        <div>
+          <dt>A bad instance is out after</dt>
+          <dd>
+            {seconds(platform.minimum_s)} at least, {seconds(platform.worst_s)} if it hangs just after a check
+          </dd>
+        </div>
+        <div>
+          <dt>A good one is back after</dt>
+          <dd>{seconds(platform.return_s)}</dd>
+        </div>
+      </dl>
+    </Card>
+  );
+}

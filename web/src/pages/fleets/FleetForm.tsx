@@ -1,0 +1,203 @@
+import { Fieldset, MultiSelect, NativeSelect, NumberInput, Textarea, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useState } from "react";
+import { api, type Schemas } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Refusal } from "../../components/Status";
+import { showRefusal } from "../../lib/formErrors";
+import { duration } from "../../lib/format";
+import { bodyOf, type Draft, draftOf, parseInstances, timing } from "./draft";
+
+type Fleet = Schemas["Fleet"];
+
+const platforms = [
+  { value: "", label: "Not said" },
+  { value: "kubernetes", label: "Kubernetes Service" },
+  { value: "haproxy", label: "HAProxy" },
+  { value: "nginx", label: "nginx upstream" },
+  { value: "envoy", label: "Envoy" },
+  { value: "alb", label: "AWS Application Load Balancer" },
+  { value: "nlb", label: "AWS Network Load Balancer" },
+  { value: "google", label: "Google Cloud Load Balancing" },
+  { value: "azure_lb", label: "Azure Load Balancer" },
+  { value: "app_gateway", label: "Azure Application Gateway" },
+];
+
+const severities = [
+  { value: "critical", label: "Critical ones only" },
+  { value: "warning", label: "Warnings and critical ones" },
+  { value: "info", label: "All of them" },
+  { value: "never", label: "None" },
+];
+
+/** Adds a fleet, or changes one. Only the name is needed; everything else makes the findings sharper. */
+export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet) => void }) {
+  const create = api.useMutation("post", "/api/v1/fleets");
+  const change = api.useMutation("patch", "/api/v1/fleets/{id}");
+  const channels = api.useQuery("get", "/api/v1/channels");
+  const [refused, setRefused] = useState<string | null>(null);
+  const form = useForm<Draft>({
+    initialValues: draftOf(fleet),
+    validate: {
+      instances: (text) =>
+        parseInstances(text) === null
+          ? "Write one a line: name, its addresses, and its zone in brackets if known."
+          : null,
+    },
+  });
+  const submit = form.onSubmit((values) => {
+    setRefused(null);
+    const body = bodyOf(values);
+    const onError = (error: unknown) => setRefused(showRefusal(form, error, fieldOf));
+    if (fleet)
+      change.mutate(
+        {
+          params: { path: { id: fleet.id }, header: { "if-match": String(fleet.revision) } },
+          body,
+        },
+        { onSuccess: done, onError },
+      );
+    else create.mutate({ body: { ...body, instances: body.instances ?? [] } }, { onSuccess: done, onError });
+  });
+  const times = timing(form.getValues());
+  return (
+    <form className="form" onSubmit={submit}>
+      <div className="fields">
+        <TextInput label="Name" placeholder="shop-web" required data-autofocus {...form.getInputProps("name")} />
+        <NumberInput
+          label="Instances there should be"
+          description="Empty: learned, which pages nobody."
+          min={1}
+          allowDecimal={false}
+          {...form.getInputProps("expected")}
+        />
+        <NumberInput
+          label="Fewer ready than this is critical"
+          description="Empty: three quarters of what should be."
+          min={0}
+          allowDecimal={false}
+          {...form.getInputProps("min_ready")}
+        />
+      </div>
+      <Fieldset legend="What stands before them">
+        <div className="fields">
+          <NativeSelect
+            label="Platform"
+            description="What happens when all fail differs between them."
+            data={platforms}
+            {...form.getInputProps("platform")}
+          />
+          <TextInput label="Path of its check" placeholder="/healthz" {...form.getInputProps("check_path")} />
+          <NumberInput label="Every" suffix=" s" min={0.1} {...form.getInputProps("interval_s")} />
+          <NumberInput label="Waits" suffix=" s" min={0.1} {...form.getInputProps("timeout_s")} />
+          <NumberInput label="Out after failures" min={1} allowDecimal={false} {...form.getInputProps("unhealthy")} />
+          <NumberInput label="Back after passes" min={1} allowDecimal={false} {...form.getInputProps("healthy")} />
+        </div>
+        <p className="small soft" role="status">
+          {times
+            ? `Out ${duration(times.minimum)} after it fails at the earliest, ${duration(times.worst)} if it hangs just after a check; back ${duration(times.back)} after it works again.`
+            : "With interval, time-out and both counts the time to removal is measured against what it should be."}
+        </p>
+      </Fieldset>
+      <Fieldset legend="What becomes an incident">
+        <div className="fields">
+          <NativeSelect label="Findings" data={severities} {...form.getInputProps("min_severity")} />
+          <NumberInput
+            label="A removal that took longer than"
+            suffix=" s"
+            min={1}
+            {...form.getInputProps("removal_s")}
+          />
+          <NumberInput
+            label="Restarts of one instance in an hour"
+            min={1}
+            allowDecimal={false}
+            {...form.getInputProps("restarts_per_h")}
+          />
+        </div>
+        <MultiSelect
+          label="Channels"
+          description="Empty: the default channels."
+          data={(channels.data?.items ?? []).map((c) => ({ value: c.id, label: c.name }))}
+          {...form.getInputProps("channels")}
+        />
+      </Fieldset>
+      <details>
+        <summary>More: times, paths, names</summary>
+        <div className="fields">
+          <NumberInput
+            label="Draining lasts"
+            description="Requests so long after a removal are no zombie's."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("drain_s")}
+          />
+          <NumberInput
+            label="Warming lasts"
+            description="New and returned instances are not compared."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("warm_up_s")}
+          />
+          <NumberInput
+            label="Lines come late by"
+            description="For files of an ALB 600 s."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("lateness_s")}
+          />
+        </div>
+        <Textarea
+          label="Paths of health checks"
+          description="One a line, beside /healthz, /livez, /readyz, /health, /ping and /status."
+          autosize
+          minRows={1}
+          {...form.getInputProps("probe_paths")}
+        />
+        <Textarea
+          label="Instances by name"
+          description="One a line: name, its addresses as logs write them, its zone in brackets. web-1 10.9.0.11:8080 app/web1 [eu-1a]"
+          autosize
+          minRows={2}
+          classNames={{ input: "mono-input" }}
+          {...form.getInputProps("instances")}
+        />
+      </details>
+      {refused && <Refusal>{refused}</Refusal>}
+      <div className="actions">
+        <Button primary type="submit" busy={create.isPending || change.isPending}>
+          {fleet ? "Save" : "Add the fleet"}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** The form's field for the API's. */
+function fieldOf(field: string): string | null {
+  const map: Record<string, string> = {
+    name: "name",
+    expected: "expected",
+    min_ready: "min_ready",
+    drain_s: "drain_s",
+    warm_up_s: "warm_up_s",
+    lateness_s: "lateness_s",
+    "check.path": "check_path",
+    "check.interval_s": "interval_s",
+    "check.timeout_s": "timeout_s",
+    "check.unhealthy": "unhealthy",
+    "check.healthy": "healthy",
+    "rules.min_severity": "min_severity",
+    "rules.removal_s": "removal_s",
+    "rules.restarts_per_h": "restarts_per_h",
+  };
+  if (field in map) return map[field] ?? null;
+  if (field.startsWith("instances")) return "instances";
+  if (field.startsWith("probe_paths")) return "probe_paths";
+  if (field.startsWith("platform")) return "platform";
+  if (field.startsWith("rules.channels")) return "channels";
+  return null;
+}
