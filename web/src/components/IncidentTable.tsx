@@ -1,6 +1,7 @@
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { duration } from "../lib/format";
+import { nameOf } from "../lib/incidents";
 import { markOf } from "../lib/states";
 import { clock, epoch, utc, when } from "../lib/time";
 import { StateWord } from "./StateMark";
@@ -59,9 +60,9 @@ export function IncidentRows({
               />
             </td>
             {!bare && (
-              <th scope="row">
+              <th scope="row" className="what-broke">
                 <Link to={`/incidents/${row.id}`} className="plain">
-                  {row.monitor?.name ?? row.fleet?.name ?? row.subject}
+                  {nameOf(row)}
                 </Link>
                 <Tags low={row.low} stale={row.evidence_stale} flapping={row.flapping} />
               </th>

@@ -1,7 +1,8 @@
 /**
  * The stream of changes. Pages do not listen to it themselves: a message marks the answers that it may
  * have changed as stale, and what is on screen is asked for again. States and incidents within a
- * second; new results, which come all the time, every five.
+ * second; new results, which come all the time, every five. Fleets are polled; what is found in them is
+ * told with the incident that comes of it.
  */
 import type { Query, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
@@ -54,7 +55,7 @@ export function follow(url: string, client: QueryClient): () => void {
       predicate: (query) =>
         (what.size > 0 && under(query, "/api/v1/overview")) ||
         ((what.has("monitors") || what.has("results")) && under(query, "/api/v1/monitors")) ||
-        (what.has("incidents") && under(query, "/api/v1/incidents")) ||
+        (what.has("incidents") && under(query, "/api/v1/incidents", "/api/v1/fleets")) ||
         (what.has("locations") && under(query, "/api/v1/locations", "/api/v1/agents", "/api/v1/health")),
     });
   };

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { list } from "../../lib/format";
+import { nameOf } from "../../lib/incidents";
 
 /**
  * Tells people who do not look at the screen what changed: a new down at once, anything else when
@@ -11,7 +12,6 @@ export function Announcer({ incidents }: { incidents: readonly Schemas["Incident
   const [urgent, setUrgent] = useState("");
   const [calm, setCalm] = useState("");
   useEffect(() => {
-    const nameOf = (i: Schemas["IncidentRow"]) => i.monitor?.name ?? i.fleet?.name ?? i.subject;
     const now = new Map(incidents.filter((i) => !i.suppressed).map((i) => [i.id, `${i.severity} ${nameOf(i)}`]));
     const before = known.current;
     known.current = now;

@@ -69,7 +69,7 @@ export function Palette() {
   );
 }
 
-/** Monitors whose name, group or target has the text in it. */
+/** Fleets by name, and monitors whose name, group or target has the text in it. */
 function useFound(text: string): Entry[] {
   const found = api.useQuery(
     "get",
@@ -77,9 +77,15 @@ function useFound(text: string): Entry[] {
     { params: { query: { q: text, limit: 8 } } },
     { enabled: text !== "" },
   );
-  return text === ""
-    ? []
-    : (found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` }));
+  const fleets = api.useQuery("get", "/api/v1/fleets");
+  if (text === "") return [];
+  return [
+    ...(fleets.data?.items ?? [])
+      .filter((fleet) => fleet.name.toLowerCase().includes(text))
+      .slice(0, 4)
+      .map((fleet) => ({ word: fleet.name, kind: "fleet", to: `/fleets/${fleet.id}` })),
+    ...(found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` })),
+  ];
 }
 
 function Finder({ close }: { close: () => void }) {

@@ -62,7 +62,9 @@ export function BottomBar({ counts }: { counts: Counts }) {
           to={tab.to}
           aria-current={(tab.to === "/more" ? !known : isHere(tab.to, path)) ? "page" : undefined}
         >
-          <span className="count">{counts[tab.to === "/more" ? "/locations" : tab.to]}</span>
+          <span className="count">
+            {tab.to === "/more" ? (counts["/more"] ?? counts["/locations"]) : counts[tab.to]}
+          </span>
           {tab.word}
         </Link>
       ))}

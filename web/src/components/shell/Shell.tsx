@@ -6,6 +6,7 @@ import { problemOf } from "../../api/problem";
 import { useKeys } from "../../lib/keys";
 import { follow } from "../../lib/live";
 import { count } from "../../lib/format";
+import { fleetMark, fleetWord, worstFirst } from "../../lib/fleets";
 import { rank, worst } from "../../lib/states";
 import { Failed } from "../Status";
 import { StateMark } from "../StateMark";
@@ -41,7 +42,11 @@ function SignedIn() {
   useKeys({ "?": openKeys });
   useFocusOnArrival();
   const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
-  const counts = overview.data ? countsOf(overview.data) : {};
+  const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: 10_000 });
+  const counts = {
+    ...(overview.data ? countsOf(overview.data) : {}),
+    ...(fleets.data ? fleetsCount(fleets.data.items) : {}),
+  };
   return (
     <>
       <a className="button skip" href="#main">
@@ -72,6 +77,22 @@ function useFocusOnArrival() {
     const main = document.getElementById("main");
     if (main && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   }, [pathname]);
+}
+
+/** How many fleets are in trouble, with the mark of the worst of them; silence when nothing else is. */
+function fleetsCount(fleets: readonly Schemas["Fleet"][]): Counts {
+  const bad = worstFirst(fleets).filter((f) => f.now.state === "critical" || f.now.state === "warning");
+  const silent = fleets.filter((f) => f.now.state === "no_data");
+  const [first] = bad.length > 0 ? bad : silent;
+  if (!first) return { "/fleets": fleets.length > 0 && count(fleets.length) };
+  const told = (
+    <>
+      <StateMark state={fleetMark(first)} label={`fleets, the worst: ${fleetWord(first)}`} />
+      {count(bad.length > 0 ? bad.length : silent.length)}
+    </>
+  );
+  // On a phone they are behind "More".
+  return { "/fleets": told, "/more": told };
 }
 
 function countsOf(overview: Schemas["Overview"]): Counts {

@@ -32,7 +32,7 @@ import {
   policyOf,
   type Values,
 } from "./values";
-import { ToldFields, WhereFields } from "./WhereFields";
+import { FleetField, ToldFields, WhereFields } from "./WhereFields";
 
 interface Props {
   start: Values;
@@ -63,6 +63,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
   const [several, setSeveral] = useState<string[]>([]);
   const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
   const channels = api.useQuery("get", "/api/v1/channels");
+  const fleets = api.useQuery("get", "/api/v1/fleets");
   const { validation, loose } = useValidation(form, monitor?.id, touched);
   const attempt = useTry(v, monitor?.id);
   const remark = v.assertions.some((a) => a.on === "latency_ms") ? latencyRemark(attempt.batch) : null;
@@ -207,6 +208,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           />
           <PolicyFields form={form} inForce={validation?.policy_in_force ?? null} />
           <ToldFields form={form} channels={channels.data?.items ?? []} />
+          <FleetField form={form} fleets={fleets.data?.items ?? []} />
           <RequestFields form={form} />
           <ConnectionFields form={form} />
           <details>

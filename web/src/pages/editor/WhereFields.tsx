@@ -1,4 +1,4 @@
-import { MultiSelect, Textarea } from "@mantine/core";
+import { MultiSelect, NativeSelect, Textarea } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { plural } from "../../lib/format";
 import type { EditorForm } from "./form";
@@ -128,5 +128,23 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
         )}
       </div>
     </fieldset>
+  );
+}
+
+/** The instances behind the address: its incidents then show what their logs say. Absent where there is no fleet. */
+export function FleetField({ form, fleets }: { form: EditorForm; fleets: readonly Schemas["Fleet"][] }) {
+  const known = fleets.some((fleet) => fleet.id === form.values.fleet);
+  if (fleets.length === 0 && form.values.fleet === "") return null;
+  return (
+    <NativeSelect
+      label="Fleet behind it"
+      description="Incidents then show what its access logs say of the same minutes."
+      data={[
+        { value: "", label: "None" },
+        ...fleets.map((fleet) => ({ value: fleet.id, label: fleet.name })),
+        ...(form.values.fleet !== "" && !known ? [{ value: form.values.fleet, label: "one that was deleted" }] : []),
+      ]}
+      {...form.getInputProps("fleet")}
+    />
   );
 }

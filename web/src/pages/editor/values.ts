@@ -42,6 +42,8 @@ export interface Values {
   channels: string[];
   labels: string;
   runbook_url: string;
+  /** Id of the fleet behind it; empty: none. */
+  fleet: string;
   /** What the check had that this form does not show; it goes back as it came. */
   rest: Record<string, unknown>;
 }
@@ -102,6 +104,7 @@ export const fresh: Values = {
   channels: [],
   labels: "",
   runbook_url: "",
+  fleet: "",
   rest: {},
 };
 
@@ -202,6 +205,7 @@ export function bodyOf(v: Values): Schemas["NewMonitor"] {
     labels: parseLabels(v.labels) ?? {},
     channels: v.told === "listed" ? v.channels : null,
     runbook_url: v.runbook_url.trim() === "" ? null : v.runbook_url.trim(),
+    fleet: orNull(v.fleet),
   } as Schemas["NewMonitor"];
 }
 
@@ -254,6 +258,7 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     channels: m.channels ?? [],
     labels: writeLabels(m.labels),
     runbook_url: m.runbook_url ?? "",
+    fleet: m.fleet ?? "",
     rest: {},
   };
   if (Array.isArray(m.locations)) Object.assign(values, { from: "listed", listed: m.locations });
@@ -300,6 +305,7 @@ export function fieldOf(path: string): string | null {
     "timeout_s",
     "slow_ms",
     "runbook_url",
+    "fleet",
   ];
   return names[p] ?? (known.includes(p) ? p : null);
 }

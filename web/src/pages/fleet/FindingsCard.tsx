@@ -1,3 +1,4 @@
+import { Fragment } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
@@ -5,26 +6,34 @@ import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
 import { count, duration } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
-import { evidenceRows, findingMark, kindWord } from "../fleets/words";
+import { findingMark, kindWord } from "../../lib/fleets";
+import { evidenceRows } from "./evidence";
 
 type Finding = Schemas["FleetFinding"];
 
+const grave = ["critical", "warning", "info"];
+
 /** Findings with the numbers behind them, open ones first, and whether outside probes felt them. */
 export function FindingsCard(props: {
+  fleet: string;
   findings: readonly Finding[] | undefined;
   error: unknown;
   retry: () => void;
   now: number;
   more: (() => void) | null;
 }) {
-  const { findings, error, retry, now, more } = props;
+  const { fleet, findings, error, retry, now, more } = props;
   const sorted = [...(findings ?? [])].sort(
-    (a, b) => Number(a.to != null) - Number(b.to != null) || b.from.localeCompare(a.from),
+    (a, b) =>
+      Number(a.to != null) - Number(b.to != null) ||
+      (a.to == null ? grave.indexOf(a.severity) - grave.indexOf(b.severity) : 0) ||
+      b.from.localeCompare(a.from),
   );
   return (
     <Card
       title="Findings"
       beside="a finding is evidence; a rule of the fleet makes an incident of it"
+      actions={<Link to={`/incidents?fleet=${encodeURIComponent(fleet)}`}>Its incidents</Link>}
       footer={
         more && (
           <button type="button" className="link" onClick={more}>
@@ -40,7 +49,7 @@ export function FindingsCard(props: {
         <ul className="findings">
           {sorted.map((finding) => (
             <li key={finding.id}>
-              <One finding={finding} now={now} />
+              <FindingItem finding={finding} now={now} />
             </li>
           ))}
         </ul>
@@ -49,14 +58,20 @@ export function FindingsCard(props: {
   );
 }
 
-function One({ finding, now }: { finding: Finding; now: number }) {
+/** One finding: kind, since when, sentence, whether it was felt outside, and the numbers. */
+export function FindingItem({ finding, now }: { finding: Finding; now: number }) {
   const from = epoch(finding.from) ?? now;
   const to = epoch(finding.to);
   const rows = evidenceRows(finding.evidence);
   return (
     <article className={to === null ? undefined : "soft"}>
-      <p className="row">
-        <StateWord state={findingMark(finding)} word={kindWord(finding.kind)} />
+      <p className="row wide">
+        {finding.severity === "info" ? (
+          <b>{kindWord(finding.kind)}</b>
+        ) : (
+          <StateWord state={findingMark(finding)} word={kindWord(finding.kind)} />
+        )}
+        {finding.severity === "info" && !finding.chronic && <span className="tag">for information</span>}
         {finding.chronic && <span className="tag">chronic</span>}
         <span className="muted" title={utc(finding.from)}>
           {when(finding.from)}, {to === null ? `for ${duration(now - from)}` : `over after ${duration(to - from)}`}
@@ -72,10 +87,10 @@ function One({ finding, now }: { finding: Finding; now: number }) {
           <summary className="small">The numbers behind it</summary>
           <dl className="facts">
             {rows.map(([name, value]) => (
-              <div key={name}>
+              <Fragment key={name}>
                 <dt>{name}</dt>
-                <dd className="break">{value}</dd>
-              </div>
+                <dd>{value}</dd>
+              </Fragment>
             ))}
           </dl>
         </details>

@@ -1,8 +1,9 @@
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
+import { ScrollX } from "../../components/ScrollX";
 import { count, duration, NONE } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
-import { causeWord, sourceWord } from "../fleets/words";
+import { causeWord, sourceWord } from "../../lib/fleets";
 
 type Removal = Schemas["Removal"];
 
@@ -15,7 +16,7 @@ export function RemovalTable({
   name?: (removal: Removal, index: number) => ReactNode;
 }) {
   return (
-    <div className="scroll-x">
+    <ScrollX label="Removals">
       <table className="grid folds">
         <caption className="hidden-visually">Removals, the latest first</caption>
         <thead>
@@ -46,16 +47,19 @@ export function RemovalTable({
             const returned = epoch(removal.returned_at);
             return (
               <tr key={removal.id}>
-                <td className="nowrap" title={utc(removal.removed_at)}>
+                <td className="nowrap end" title={utc(removal.removed_at)}>
                   {when(removal.removed_at)}
                 </td>
-                <th scope="row">{name(removal, i)}</th>
+                <th scope="row" className="name">
+                  {name(removal, i)}
+                </th>
                 <td className="second">
                   {causeWord(removal.cause)}
                   {removal.reason && `: ${removal.reason}`}{" "}
                   <span className="muted">({sourceWord(removal.source)})</span>
                 </td>
-                <td className="num" title={removal.ttr_ms == null ? undefined : `± ${removal.resolution_ms} ms`}>
+                <td className="num third" title={removal.ttr_ms == null ? undefined : `± ${removal.resolution_ms} ms`}>
+                  <span className="phone-only">out after </span>
                   {removal.ttr_ms == null ? NONE : duration(removal.ttr_ms / 1000)}
                 </td>
                 <td className="num off soft">
@@ -67,12 +71,22 @@ export function RemovalTable({
                   {removal.harmed > removal.client_visible &&
                     `, a retry saved ${count(removal.harmed - removal.client_visible)}`}
                 </td>
-                <td className="num">{returned === null ? "still out" : duration(returned - removed)}</td>
+                <td className="num third">
+                  <span className="phone-only">· </span>
+                  {returned === null ? (
+                    "still out"
+                  ) : (
+                    <>
+                      <span className="phone-only">back after </span>
+                      {duration(returned - removed)}
+                    </>
+                  )}
+                </td>
               </tr>
             );
           })}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }

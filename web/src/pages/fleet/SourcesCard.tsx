@@ -8,6 +8,7 @@ import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { ConfirmDelete } from "../../components/Confirm";
 import { Copy } from "../../components/Copy";
+import { ScrollX } from "../../components/ScrollX";
 import { Failed, Loading, Refusal } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
 import { showRefusal } from "../../lib/formErrors";
@@ -81,7 +82,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
         </div>
       )}
       {items.length > 0 && (
-        <div className="scroll-x">
+        <ScrollX label="Sources of logs">
           <table className="grid folds">
             <caption className="hidden-visually">Sources of logs</caption>
             <thead>
@@ -111,8 +112,10 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
             <tbody>
               {items.map((source) => (
                 <tr key={source.name} className={source.live ? undefined : "edged edge-unknown"}>
-                  <th scope="row">{source.name}</th>
-                  <td>
+                  <th scope="row" className="name">
+                    {source.name}
+                  </th>
+                  <td className="end">
                     <StateWord state={source.live ? "up" : "unknown"} word={stateWords(source, now)} />
                   </td>
                   <td className="second">
@@ -122,14 +125,16 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
                       {source.tz ?? "UTC unless the lines say"}
                     </span>
                   </td>
-                  <td className="num nowrap" title={utc(source.newest_at)}>
+                  <td className="num third nowrap" title={utc(source.newest_at)}>
+                    <span className="phone-only">newest line </span>
                     {source.newest_at ? when(source.newest_at, now) : NONE}
                   </td>
                   <td className="num off">{source.lag_ms == null ? NONE : duration(source.lag_ms / 1000)}</td>
                   <td className="num off" title={bytes(source.bytes)}>
                     {count(source.lines)}
                   </td>
-                  <td className="num">
+                  <td className="num third">
+                    <span className="phone-only">· unreadable </span>
                     {source.rejected === 0 ? (
                       "0"
                     ) : (
@@ -140,7 +145,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
                     )}
                   </td>
                   {role("editor") && (
-                    <td className="num end">
+                    <td className="num third">
                       <Button
                         compact
                         onClick={() => setEditing(source.name)}
@@ -154,7 +159,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </ScrollX>
       )}
       <Modal opened={sending && role("admin")} onClose={() => setSending(false)} title="Send logs" size={680}>
         <Send fleet={fleet} made={() => void refresh()} />

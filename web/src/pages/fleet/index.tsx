@@ -11,19 +11,25 @@ import { ConfirmDelete } from "../../components/Confirm";
 import { Page } from "../../components/Page";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
-import { duration, list, NONE, plural } from "../../lib/format";
+import { duration, list, plural } from "../../lib/format";
 import { readRange } from "../../lib/range";
+import { wordOf } from "../../lib/states";
 import { tell } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
-import { epoch, when } from "../../lib/time";
+import { epoch, hourMinute, utc, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
 import { FleetForm } from "../fleets/FleetForm";
-import { behindWords, fleetMark, fleetWord, readyWords } from "../fleets/words";
+import { behindWords, fleetMark, fleetWord, readyWords, upper } from "../../lib/fleets";
+import { deploysOf } from "./deploys";
+import { Figures } from "./Figures";
 import { FindingsCard } from "./FindingsCard";
+import { figuresOf } from "./figures";
 import { HourCard } from "./HourCard";
 import { InstancesCard } from "./InstancesCard";
+import { PlatformCard } from "./PlatformCard";
 import { RemovalTable } from "./RemovalTable";
 import { RoutesCard } from "./RoutesCard";
+import { isShared, shareWithin } from "./scale";
 import { SourcesCard } from "./SourcesCard";
 
 type Fleet = Schemas["Fleet"];
@@ -72,20 +78,31 @@ function Known({ fleet }: { fleet: Fleet }) {
   const [limit, setLimit] = useState(20);
   const findings = api.useQuery("get", "/api/v1/fleets/{id}/findings", { params: { path, query: { limit } } }, often);
   const removals = api.useQuery("get", "/api/v1/fleets/{id}/removals", { params: { path, query: { limit: 100 } } });
-  const blamed = new Set((instances.data?.items ?? []).filter((i) => i.findings.length > 0).map((i) => i.instance));
+  const events = api.useQuery("get", "/api/v1/fleets/{id}/events", {
+    params: { path, query: { from: iso(from), to: iso(to), limit: 500 } },
+  });
+  const open = (findings.data?.items ?? []).filter((finding) => !finding.to);
+  const worst = open.find((finding) => finding.id === fleet.now.worst?.id);
+  const items = instances.data?.items;
+  const blamed = new Set((items ?? []).filter((i) => i.findings.some((f) => !f.chronic)).map((i) => i.instance));
   const waiting = fleet.now.state === "waiting";
+  const before = shareWithin(health.data?.series ?? [], until - 3600 - 60, until - 2700);
   return (
     <Page crumbs={[{ word: "Fleets", to: "/fleets" }, { word: fleet.name }]}>
-      <Headline fleet={fleet} now={now} />
+      <Headline fleet={fleet} now={now} health={health.data} />
       {waiting && <SourcesCard fleet={fleet} now={now} />}
       {!waiting && (
         <>
+          {worst && !worst.chronic && <Figures figures={figuresOf(worst, items ?? [], fleet.now, RECENT)} />}
           <InstancesCard
-            instances={instances.data?.items}
+            instances={items}
             error={instances.error}
             retry={() => void instances.refetch()}
-            spanWords={`15 min to ${when(until)}`}
+            spanWords={`15 min to ${hourMinute(until)}`}
             readyWords={readyWords(fleet.now)}
+            before={before}
+            shared={open.some(isShared)}
+            live={fleet.now.state !== "no_data"}
             now={now}
           />
           <RoutesCard
@@ -103,8 +120,14 @@ function Known({ fleet }: { fleet: Fleet }) {
             setRange={setRange}
             from={from}
             to={to}
+            marked={{
+              findings: findings.data?.items ?? [],
+              removals: removals.data?.items ?? [],
+              deploys: deploysOf(events.data?.items ?? []),
+            }}
           />
           <FindingsCard
+            fleet={fleet.name}
             findings={findings.data?.items}
             error={findings.error}
             retry={() => void findings.refetch()}
@@ -131,14 +154,16 @@ export function stepFor(seconds: number): number {
   return steps.find((step) => seconds / step <= 150) ?? 86_400;
 }
 
-function Headline({ fleet, now }: { fleet: Fleet; now: number }) {
+function Headline({ fleet, now, health }: { fleet: Fleet; now: number; health?: Schemas["FleetHealth"] }) {
   const role = useRole();
   const navigate = useNavigate();
   const client = useQueryClient();
   const remove = api.useMutation("delete", "/api/v1/fleets/{id}");
   const [editing, setEditing] = useUrlState("edit");
   const [deleting, setDeleting] = useState(false);
-  const { worst } = fleet.now;
+  // What is chronic or for information is told below; it does not make the verdict.
+  const loud = fleet.now.state === "critical" || fleet.now.state === "warning";
+  const worst = loud ? fleet.now.worst : null;
   const since = epoch(worst?.from);
   const refresh = () =>
     client.invalidateQueries({
@@ -147,14 +172,28 @@ function Headline({ fleet, now }: { fleet: Fleet; now: number }) {
   return (
     <div className="headline">
       <div>
-        <p className="row">
-          <StateWord state={fleetMark(fleet)} word={fleetWord(fleet)} large />
-          {since !== null && <b>{duration(now - since)}</b>}
-          {since !== null && <span className="muted">since {when(worst?.from)}</span>}
-        </p>
+        <div className="row wide state-line">
+          <StateWord state={fleetMark(fleet)} word={upper(fleetWord(fleet))} large />
+          {since !== null && <b className="big-duration">{duration(now - since)}</b>}
+          {since !== null && (
+            <span className="muted" title={utc(worst?.from)}>
+              since {when(worst?.from, now)}
+            </span>
+          )}
+        </div>
         <h1>{worst ? worst.sentence : sentenceOf(fleet)}</h1>
         <p className="lead">
-          {readyWords(fleet.now)}. Logs: {behindWords(fleet.now, now)}.
+          {[
+            fleet.now.state === "no_data"
+              ? lastKnownWords(health, now)
+              : fleet.now.state === "waiting"
+                ? ""
+                : `${upper(readyWords(fleet.now))}.`,
+            fleet.now.state === "waiting" ? "" : `Logs: ${behindWords(fleet.now, now)}.`,
+            moreWords(fleet),
+          ]
+            .filter(Boolean)
+            .join(" ")}
           {fleet.monitors.length > 0 && (
             <>
               {" "}
@@ -162,13 +201,13 @@ function Headline({ fleet, now }: { fleet: Fleet; now: number }) {
               {fleet.monitors.map((monitor, i) => (
                 <span key={monitor.id}>
                   {i > 0 && ", "}
-                  <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link>
+                  <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link>, which is{" "}
+                  {wordOf(monitor.state).toLowerCase()}
                 </span>
               ))}
               .
             </>
           )}
-          {fleet.now.open_findings > 1 && ` ${plural(fleet.now.open_findings, "open finding")} in all, below.`}
         </p>
       </div>
       {role("editor") && (
@@ -224,44 +263,18 @@ function sentenceOf(fleet: Fleet): string {
   }
 }
 
-/** What the balancer or platform does by itself, and how soon. */
-function PlatformCard({ fleet, platform }: { fleet: Fleet; platform: Schemas["PlatformFacts"] | null }) {
-  if (!platform) return null;
-  const { fails_open_below: floor, fails_open_now: open } = platform;
-  const ready = fleet.now.ready ?? fleet.now.in_rotation;
-  const seconds = (value: number | null | undefined) => (value == null ? NONE : duration(value));
-  return (
-    <Card title="What the platform does" beside={platform.name ?? "no platform is set"}>
-      <dl className="facts body">
-        <div>
-          <dt>If all instances are unhealthy</dt>
-          <dd>
-            {platform.all_unhealthy
-              ? `It ${platform.all_unhealthy}.`
-              : "Not known: choose the platform in the settings of the fleet."}
-          </dd>
-        </div>
-        <div>
-          <dt>What failing open would do now</dt>
-          <dd>
-            {floor == null
-              ? "Nothing: it never ignores health."
-              : open
-                ? "It ignores health now and uses all instances, also those that fail."
-                : `With fewer than ${floor} ready it would use all instances, healthy or not${ready == null ? "" : `; ${ready} are now`}.`}
-          </dd>
-        </div>
-        <div>
-          <dt>A bad instance is out after</dt>
-          <dd>
-            {seconds(platform.minimum_s)} at least, {seconds(platform.worst_s)} if it hangs just after a check
-          </dd>
-        </div>
-        <div>
-          <dt>A good one is back after</dt>
-          <dd>{seconds(platform.return_s)}</dd>
-        </div>
-      </dl>
-    </Card>
-  );
+/** Open findings beside the one of the headline. */
+function moreWords(fleet: Fleet): string {
+  const { state, worst, open_findings: open } = fleet.now;
+  if (state === "ok" && worst) return worst.chronic ? `Chronic: ${worst.sentence}` : worst.sentence;
+  return open > 1 ? `${plural(open, "open finding")} in all, below.` : "";
+}
+
+/** What was true when the logs broke off. */
+function lastKnownWords(health: Schemas["FleetHealth"] | undefined, now: number): string {
+  const last = health?.ready.findLast((step) => step.ready != null);
+  const broke = epoch(health?.now.newest_at);
+  if (last?.ready == null || broke === null) return "";
+  const word = last.source === "traffic" ? "in rotation" : "ready";
+  return `Last known: ${plural(last.ready, "instance")} ${word} at ${when(broke, now)}.`;
 }

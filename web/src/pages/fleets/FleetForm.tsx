@@ -63,17 +63,24 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
   return (
     <form className="form" onSubmit={submit}>
       <div className="fields">
-        <TextInput label="Name" placeholder="shop-web" required data-autofocus {...form.getInputProps("name")} />
+        <TextInput
+          label="Name"
+          description="As people call it."
+          placeholder="shop-web"
+          required
+          data-autofocus
+          {...form.getInputProps("name")}
+        />
         <NumberInput
-          label="Instances there should be"
-          description="Empty: learned, which pages nobody."
+          label="Instances"
+          description="How many there should be. Empty: learned."
           min={1}
           allowDecimal={false}
           {...form.getInputProps("expected")}
         />
         <NumberInput
-          label="Fewer ready than this is critical"
-          description="Empty: three quarters of what should be."
+          label="Fewer ready are critical"
+          description="Empty: below three quarters."
           min={0}
           allowDecimal={false}
           {...form.getInputProps("min_ready")}
@@ -81,15 +88,10 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
       </div>
       <Fieldset legend="What stands before them">
         <div className="fields">
-          <NativeSelect
-            label="Platform"
-            description="What happens when all fail differs between them."
-            data={platforms}
-            {...form.getInputProps("platform")}
-          />
+          <NativeSelect label="Platform" data={platforms} {...form.getInputProps("platform")} />
           <TextInput label="Path of its check" placeholder="/healthz" {...form.getInputProps("check_path")} />
           <NumberInput label="Every" suffix=" s" min={0.1} {...form.getInputProps("interval_s")} />
-          <NumberInput label="Waits" suffix=" s" min={0.1} {...form.getInputProps("timeout_s")} />
+          <NumberInput label="Time-out" suffix=" s" min={0.1} {...form.getInputProps("timeout_s")} />
           <NumberInput label="Out after failures" min={1} allowDecimal={false} {...form.getInputProps("unhealthy")} />
           <NumberInput label="Back after passes" min={1} allowDecimal={false} {...form.getInputProps("healthy")} />
         </div>
@@ -102,14 +104,9 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
       <Fieldset legend="What becomes an incident">
         <div className="fields">
           <NativeSelect label="Findings" data={severities} {...form.getInputProps("min_severity")} />
+          <NumberInput label="A removal longer than" suffix=" s" min={1} {...form.getInputProps("removal_s")} />
           <NumberInput
-            label="A removal that took longer than"
-            suffix=" s"
-            min={1}
-            {...form.getInputProps("removal_s")}
-          />
-          <NumberInput
-            label="Restarts of one instance in an hour"
+            label="Restarts in an hour"
             min={1}
             allowDecimal={false}
             {...form.getInputProps("restarts_per_h")}

@@ -1,10 +1,8 @@
 import { StateMark } from "../../components/StateMark";
 import { count } from "../../lib/format";
 
-type Bad = "down" | "partial" | "slow";
-
 /** Instances as marks: the bad ones first. More than thirty become a number. */
-export function InstanceMarks({ of, bad, mark }: { of: number; bad: number; mark: Bad | "unknown" | "up" }) {
+export function InstanceMarks({ of, bad, mark }: { of: number; bad: number; mark: string }) {
   if (of === 0) return null;
   if (of > 30)
     return (
@@ -15,7 +13,7 @@ export function InstanceMarks({ of, bad, mark }: { of: number; bad: number; mark
   return (
     <span className="marks" aria-hidden="true">
       {Array.from({ length: of }, (_, i) => (
-        <StateMark key={i} state={mark === "unknown" || i < bad ? mark : "up"} size={10} />
+        <StateMark key={i} state={i < bad ? mark : "up"} size={10} />
       ))}
     </span>
   );

@@ -40,7 +40,7 @@ export function ReadyLine(props: {
   width?: number;
   height?: number;
 }) {
-  const { steps, from, to, expected, floor, width = 180, height = 36 } = props;
+  const { steps, from, to, expected, floor, width = 120, height = 36 } = props;
   const runs = stretches(steps, from, to);
   const most = Math.max(1, expected ?? 0, ...runs.map((run) => run.ready ?? 0));
   const x = (at: number) => ((at - from) / Math.max(1, to - from)) * width;

@@ -34,7 +34,8 @@ export function RecentRemovals({ fleets }: { fleets: readonly Fleet[] }) {
             const row = rows[i];
             return row ? (
               <>
-                <Link to={`/fleets/${row.fleet.id}`}>{row.fleet.name}</Link> {row.removal.instance}
+                <Link to={`/fleets/${row.fleet.id}`}>{row.fleet.name}</Link>{" "}
+                <span className="small-weight">{row.removal.instance}</span>
               </>
             ) : null;
           }}

@@ -6,6 +6,7 @@ import { useRole } from "../../api/session";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { Page } from "../../components/Page";
+import { ScrollX } from "../../components/ScrollX";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
 import { duration, NONE, percent, plural } from "../../lib/format";
@@ -16,7 +17,7 @@ import { FleetForm } from "./FleetForm";
 import { InstanceMarks } from "./Marks";
 import { ReadyLine } from "./ReadyLine";
 import { RecentRemovals } from "./RecentRemovals";
-import { behindWords, fleetMark, fleetsSentence, fleetWord, readyWords, worstFirst } from "./words";
+import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "../../lib/fleets";
 
 type Fleet = Schemas["Fleet"];
 
@@ -56,7 +57,10 @@ export function FleetsPage() {
       <Card
         title="Fleets"
         beside={items.length > 0 && "findings first"}
-        footer={items.length > 0 && "A log source that is silent is never read as health."}
+        footer={
+          items.length > 0 &&
+          "“Out after” is the slowest removal of 30 days beside the least that the check allows. A log source that is silent is never read as health."
+        }
       >
         {fleets.isPending && <Loading rows={3} height={56} />}
         {fleets.isError && <Failed error={fleets.error} retry={() => void fleets.refetch()} />}
@@ -86,8 +90,8 @@ export function FleetsPage() {
 function FleetTable({ trouble, calm }: { trouble: readonly Fleet[]; calm: readonly Fleet[] }) {
   const now = useNow();
   return (
-    <div className="scroll-x">
-      <table className="grid folds">
+    <ScrollX label="Fleets">
+      <table className="grid folds fleets">
         <caption className="hidden-visually">Fleets, those with findings first</caption>
         <thead>
           <tr>
@@ -112,7 +116,7 @@ function FleetTable({ trouble, calm }: { trouble: readonly Fleet[]; calm: readon
             <Row key={fleet.id} fleet={fleet} now={now} />
           ))}
           {trouble.length > 0 && calm.length > 0 && (
-            <tr className="group">
+            <tr className="section">
               <th colSpan={8} scope="rowgroup">
                 Nothing found <span className="muted">{calm.length}</span>
               </th>
@@ -123,7 +127,7 @@ function FleetTable({ trouble, calm }: { trouble: readonly Fleet[]; calm: readon
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 
@@ -140,45 +144,31 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
     params: { path: { id: fleet.id }, query: { from: iso(whole(to - 30 * DAY)), limit: 200 } },
   });
   const mark = fleetMark(fleet);
-  const { worst } = fleet.now;
   const quiet = fleet.now.state === "ok";
   const last = [...(health.data?.series ?? [])].reverse().find((step) => step.attempts != null && step.attempts > 0);
-  const failed = last?.attempts ? (last.errors ?? 0) / last.attempts : null;
+  const failed = fleet.now.state !== "no_data" && last?.attempts ? (last.errors ?? 0) / last.attempts : null;
   const slowest = (removals.data?.items ?? []).reduce<Schemas["Removal"] | null>(
     (most, one) => ((one.ttr_ms ?? -1) > (most?.ttr_ms ?? -1) ? one : most),
     null,
   );
-  const known = fleet.now.ready ?? fleet.now.in_rotation ?? 0;
-  const of = Math.max(known, fleet.now.expected ?? 0);
-  const bad = worst && worst.instances.length > 0 ? worst.instances.length : mark === "partial" ? of : of - known;
   return (
     <tr className={quiet ? undefined : `edged edge-${mark}`}>
       <td>
         {quiet ? <span className="soft">{fleetWord(fleet)}</span> : <StateWord state={mark} word={fleetWord(fleet)} />}
       </td>
-      <th scope="row">
+      <th scope="row" className="fleet-name">
         <Link to={`/fleets/${fleet.id}`}>{fleet.name}</Link>
-        {health.data?.platform?.name && <div className="muted small">{health.data.platform.name}</div>}
+        {health.data?.platform?.name && (
+          <div className="muted small small-weight wide-screen">{health.data.platform.name}</div>
+        )}
       </th>
-      <td className="second wrap">{worst?.sentence ?? (quiet ? "" : explain(fleet, now))}</td>
-      <td>
-        <InstanceMarks
-          of={of}
-          bad={Math.max(0, bad)}
-          mark={
-            fleet.now.state === "no_data"
-              ? "unknown"
-              : mark === "partial"
-                ? "partial"
-                : mark === "slow"
-                  ? "slow"
-                  : "down"
-          }
-        />
+      <td className="second in-words">{inWords(fleet, now)}</td>
+      <td className="third">
+        <InstanceMarks {...marksOf(fleet)} />
         <div className="muted small">{readyWords(fleet.now)}</div>
       </td>
       <td className="off">
-        {health.data && (
+        {health.data && fleet.now.state !== "waiting" && (
           <ReadyLine
             steps={health.data.ready}
             from={to - DAY}
@@ -188,22 +178,28 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
           />
         )}
       </td>
-      <td className={`num${failed !== null && failed > 0.01 ? " strong" : ""}`}>{percent(failed, 1)}</td>
+      <td className={`num end${failed !== null && failed > 0.01 ? " strong" : ""}`}>
+        {percent(failed, 1)}
+        {failed !== null && <span className="phone-only"> failed</span>}
+      </td>
       <td className="num off">
         {slowest?.ttr_ms != null ? duration(slowest.ttr_ms / 1000) : NONE}
         {slowest?.minimum_ms != null && <div className="muted small">{duration(slowest.minimum_ms / 1000)}</div>}
       </td>
-      <td className={fleet.now.live_sources === 0 && fleet.now.sources > 0 ? "strong" : "soft"}>
+      <td className={`third logs ${fleet.now.live_sources === 0 && fleet.now.sources > 0 ? "strong" : "soft"}`}>
+        <span className="phone-only">Logs: </span>
         {behindWords(fleet.now, now)}
       </td>
     </tr>
   );
 }
 
-function explain(fleet: Fleet, now: number): string {
-  if (fleet.now.state === "waiting") return "No line has arrived yet. Its page has the command that sends them.";
+/** What is found, or that nothing is and what is chronic. */
+function inWords(fleet: Fleet, now: number): string {
+  const { state, worst } = fleet.now;
+  if (state === "waiting") return "No line has arrived yet. Its page has the command that sends them.";
   const received = epoch(fleet.now.received_at);
-  if (fleet.now.state === "no_data" && received !== null)
+  if (state === "no_data" && received !== null)
     return `It has sent nothing since ${when(received, now)}. What was known then is not taken for now.`;
-  return "";
+  return worst?.sentence ?? "";
 }

@@ -13,12 +13,14 @@ import { StateWord } from "../../components/StateMark";
 import { Failed, Loading, Refusal } from "../../components/Status";
 import { Tags } from "../../components/Tags";
 import { duration } from "../../lib/format";
+import { nameOf } from "../../lib/incidents";
 import { useKeys } from "../../lib/keys";
 import { tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
 import { utc, when, zoneLabel } from "../../lib/time";
 import { tellUndo } from "../../lib/undo";
 import { readEvidence, seats } from "./evidence";
+import { FleetCard } from "./FleetCard";
 import { decidedWords, EventsCard, OthersCard, SawCard, ToldCard } from "./Parts";
 
 type Incident = Schemas["Incident"];
@@ -27,14 +29,16 @@ const endings: Record<string, string> = {
   recovered: "recovered",
   flap_end: "steady again",
   paused: "ended because the monitor was paused",
-  deleted: "ended because the monitor was deleted",
+  deleted: "ended because it was deleted",
+  "closed by hand": "closed by hand",
+  "not worth one any more": "ended because the rules of the fleet changed",
 };
 
 /** An incident: act how? */
 export function IncidentPage() {
   const id = useParams().id ?? "";
   const incident = api.useQuery("get", "/api/v1/incidents/{id}", { params: { path: { id } } });
-  const name = incident.data?.monitor?.name ?? incident.data?.fleet?.name ?? incident.data?.subject ?? "…";
+  const name = incident.data ? nameOf(incident.data) : "…";
   return (
     <Page crumbs={[{ word: "Incidents", to: "/incidents" }, { word: name }]}>
       {incident.isPending && <Loading rows={8} />}
@@ -48,6 +52,11 @@ function View({ incident, name }: { incident: Incident; name: string }) {
   const now = useNow();
   const evidence = readEvidence(incident);
   const open = !incident.resolved_at;
+  const to = incident.monitor
+    ? `/monitors/${incident.monitor.id}`
+    : incident.fleet
+      ? `/fleets/${incident.fleet.id}`
+      : null;
   return (
     <>
       <div className="headline">
@@ -61,15 +70,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
-              {incident.monitor ? (
-                <Link to={`/monitors/${incident.monitor.id}`}>{name}</Link>
-              ) : incident.fleet ? (
-                <Link to={`/fleets/${incident.fleet.id}`}>{name}</Link>
-              ) : (
-                name
-              )}{" "}
-              ·{" "}
-              {when(incident.started_at, now)}
+              {to ? <Link to={to}>{name}</Link> : name} · {when(incident.started_at, now)}
               {incident.ended_at ? ` – ${when(incident.ended_at, now)}` : " until now"} {zoneLabel(now)}
               {incident.resolve_reason && ` · ${endings[incident.resolve_reason] ?? incident.resolve_reason}`}
             </span>
@@ -86,6 +87,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         <Dock incident={incident} name={name} />
       </div>
       <SawCard evidence={evidence} />
+      <FleetCard incident={incident} now={now} />
       <ToldCard incident={incident} now={now} />
       <OthersCard
         title="What else broke then"
@@ -97,7 +99,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <EventsCard incident={incident} now={now} />
       <OthersCard
         title="Earlier"
-        beside={incident.fleet ? "of this fleet, the latest first" : "of this monitor, the latest first"}
+        beside={`of this ${incident.fleet ? "fleet" : "monitor"}, the latest first`}
         rows={incident.earlier}
         now={now}
         none="This is its first."
@@ -112,6 +114,7 @@ function Dock({ incident, name }: { incident: Incident; name: string }) {
   const role = useRole();
   const ack = api.useMutation("post", "/api/v1/incidents/{id}/ack");
   const unack = api.useMutation("post", "/api/v1/incidents/{id}/unack");
+  const resolve = api.useMutation("post", "/api/v1/incidents/{id}/resolve");
   const [writing, setWriting] = useState(false);
   const path = { params: { path: { id: incident.id } } };
   const refresh = () => void client.invalidateQueries();
@@ -154,6 +157,19 @@ function Dock({ incident, name }: { incident: Incident; name: string }) {
       {incident.monitor && (
         <ButtonLink className="wide-only-button" to={`/monitors/${incident.monitor.id}`}>
           Monitor
+        </ButtonLink>
+      )}
+      {incident.fleet && editor && open && (
+        <Button
+          busy={resolve.isPending}
+          onClick={() => resolve.mutate(path, { onError: tellProblem, onSettled: refresh })}
+        >
+          Close it
+        </Button>
+      )}
+      {incident.fleet && (
+        <ButtonLink className="wide-only-button" to={`/fleets/${incident.fleet.id}`}>
+          Fleet
         </ButtonLink>
       )}
       <Modal opened={writing} onClose={() => setWriting(false)} title="Note">

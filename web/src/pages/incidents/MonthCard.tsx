@@ -9,12 +9,12 @@ import { wordOf } from "../../lib/states";
 const DAY = 86_400;
 
 /** Thirty days of incidents on one axis, a lane for each severity. */
-export function MonthCard({ monitor, now }: { monitor: string; now: number }) {
+export function MonthCard({ about, now }: { about: { monitor?: string; fleet?: string }; now: number }) {
   const twin = useTwin();
   const to = Math.ceil(now / 3600) * 3600;
   const from = to - 30 * DAY;
   const list = api.useQuery("get", "/api/v1/incidents", {
-    params: { query: { from: new Date(from * 1000).toISOString(), limit: 500, ...(monitor ? { monitor } : {}) } },
+    params: { query: { from: new Date(from * 1000).toISOString(), limit: 500, ...about } },
   });
   const rows = list.data?.items ?? [];
   if (rows.length === 0) return null;

@@ -8,6 +8,7 @@ import { Page } from "../../components/Page";
 import { StateMark } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { count, list, plural } from "../../lib/format";
+import { nameOf } from "../../lib/incidents";
 import { useKeys } from "../../lib/keys";
 import { rank } from "../../lib/states";
 import { useNow } from "../../lib/ticker";
@@ -23,18 +24,20 @@ export function IncidentsPage() {
   const now = useNow();
   const [state, setState] = useUrlState("state");
   const [monitor, setMonitor] = useUrlState("monitor");
+  const [fleet, setFleet] = useUrlState("fleet");
+  const about = { ...(monitor ? { monitor } : {}), ...(fleet ? { fleet } : {}) };
   const field = useRef<HTMLInputElement>(null);
   const open = api.useQuery("get", "/api/v1/incidents", {
-    params: { query: { state: "open", limit: 500, ...(monitor ? { monitor } : {}) } },
+    params: { query: { state: "open", limit: 500, ...about } },
   });
   const past = useInfiniteQuery({
-    queryKey: ["get", "/api/v1/incidents", "resolved", monitor],
+    queryKey: ["get", "/api/v1/incidents", "resolved", monitor, fleet],
     enabled: state !== "open",
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam }) =>
       (
         await http.GET("/api/v1/incidents", {
-          params: { query: { state: "resolved", limit: 50, cursor: pageParam, ...(monitor ? { monitor } : {}) } },
+          params: { query: { state: "resolved", limit: 50, cursor: pageParam, ...about } },
         })
       ).data ?? {
         items: [],
@@ -55,7 +58,7 @@ export function IncidentsPage() {
   return (
     <Page crumbs={[{ word: "Incidents" }]}>
       <h1>{open.data ? incidentsSentence(openRows) : "Incidents"}</h1>
-      <MonthCard monitor={monitor} now={now} />
+      <MonthCard about={about} now={now} />
       <Card
         title="Incidents"
         beside={
@@ -69,6 +72,12 @@ export function IncidentsPage() {
               value={monitor}
               onChange={(event) => setMonitor(event.currentTarget.value)}
             />
+            {fleet && (
+              <button type="button" className="chip" aria-pressed="true" onClick={() => setFleet("", true)}>
+                fleet {fleet}
+                <span className="hidden-visually">: show all again</span> <span aria-hidden="true">×</span>
+              </button>
+            )}
             {[
               ["", "All"],
               ["open", "Open"],
@@ -102,7 +111,7 @@ export function IncidentsPage() {
         {past.isError && <Failed error={past.error} retry={() => void past.refetch()} />}
         {open.data && !past.isPending && shown.length === 0 && (
           <Empty>
-            {monitor || state
+            {monitor || fleet || state
               ? "None like this."
               : "None so far. When enough locations agree that something fails, it appears here."}
           </Empty>
@@ -138,9 +147,7 @@ export function IncidentsPage() {
 export function incidentsSentence(open: readonly Row[]): string {
   const told = open.filter((row) => !row.suppressed);
   if (told.length === 0) return "No incident is open.";
-  const waiting = told
-    .filter((row) => row.severity === "down" && !row.acked_at)
-    .map((row) => row.monitor?.name ?? row.fleet?.name ?? row.subject);
+  const waiting = told.filter((row) => row.severity === "down" && !row.acked_at).map(nameOf);
   const many = told.length === 1 ? "1 incident is open" : `${told.length} incidents are open`;
   if (waiting.length === 0) return `${many}.`;
   return `${many}. ${list(waiting.slice(0, 3))}${waiting.length > 3 ? ` and ${waiting.length - 3} more` : ""} ${waiting.length === 1 ? "is" : "are"} down, and nobody has answered.`;

@@ -2,6 +2,7 @@ import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
 import { type Assertion, words } from "../../lib/assertions";
+import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
 
@@ -71,6 +72,14 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           <dd>
             <Told channels={monitor.channels ?? null} />
           </dd>
+          {monitor.fleet && (
+            <>
+              <dt>Fleet behind it</dt>
+              <dd>
+                <FleetBehind id={monitor.fleet} />
+              </dd>
+            </>
+          )}
           {Object.keys(monitor.labels).length > 0 && (
             <>
               <dt>Labels</dt>
@@ -96,6 +105,20 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
         </dl>
       </div>
     </Card>
+  );
+}
+
+/** The fleet by name, and what is found in it. */
+function FleetBehind({ id }: { id: string }) {
+  const fleets = api.useQuery("get", "/api/v1/fleets");
+  const fleet = fleets.data?.items.find((one) => one.id === id);
+  if (!fleet) return fleets.data ? "one that was deleted" : NONE;
+  const loud = fleet.now.state === "critical" || fleet.now.state === "warning";
+  return (
+    <>
+      <Link to={`/fleets/${id}`}>{fleet.name}</Link>:{" "}
+      {loud && fleet.now.worst ? fleet.now.worst.sentence : fleetWord(fleet)}
+    </>
   );
 }
 

@@ -9,6 +9,7 @@ import { Seats } from "../../components/Seats";
 import { StateWord } from "../../components/StateMark";
 import { Tags } from "../../components/Tags";
 import { duration, list, plural } from "../../lib/format";
+import { nameOf } from "../../lib/incidents";
 import { markOf, rank } from "../../lib/states";
 import { tellProblem } from "../../lib/tell";
 import { epoch, when } from "../../lib/time";
@@ -125,7 +126,7 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
   const role = useRole();
   const ack = api.useMutation("post", "/api/v1/incidents/{id}/ack");
   const unack = api.useMutation("post", "/api/v1/incidents/{id}/unack");
-  const name = row.monitor?.name ?? row.subject;
+  const name = nameOf(row);
   const refresh = () => void client.invalidateQueries();
   const path = { params: { path: { id: row.id } } };
   return (

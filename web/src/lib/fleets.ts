@@ -1,8 +1,8 @@
 /** Fleets in words: states, sentences, sources. */
 
-import type { Schemas } from "../../api/client";
-import { count, duration, list, NBSP, NONE, plural } from "../../lib/format";
-import { epoch } from "../../lib/time";
+import type { Schemas } from "../api/client";
+import { count, duration, list, NONE, plural } from "./format";
+import { epoch } from "./time";
 
 type Fleet = Schemas["Fleet"];
 type Brief = Schemas["FindingBrief"];
@@ -57,14 +57,56 @@ export function fleetsSentence(fleets: readonly Fleet[]): string {
   if (fleets.length === 0) return "No fleet is watched yet.";
   const trouble = worstFirst(fleets).filter((f) => f.now.state === "critical" || f.now.state === "warning");
   const silent = fleets.filter((f) => f.now.state === "no_data");
-  const parts = trouble.slice(0, 3).map((f) => `${f.name}: ${lower(fleetWord(f))}`);
-  if (trouble.length > 3) parts.push(`${count(trouble.length - 3)} more`);
-  if (trouble.length > 0) return `${upper(list(parts))}.`;
+  const parts = trouble.slice(0, 3).map((f) => `${troubleWords(f)}.`);
+  if (trouble.length > 3)
+    parts.push(`${plural(trouble.length - 3, "more fleet")} ${trouble.length === 4 ? "needs" : "need"} attention.`);
+  if (trouble.length > 0) return parts.join(" ");
   if (silent.length > 0) return `Nothing is found, but ${list(silent.map((f) => f.name))} sends nothing.`;
   const waiting = fleets.filter((f) => f.now.state === "waiting").length;
   if (waiting === fleets.length) return `${plural(waiting, "fleet")} ${waiting === 1 ? "waits" : "wait"} for logs.`;
   return "In every fleet the instances are like each other.";
 }
+
+/** What is the matter with a fleet, as a sentence without its end. */
+function troubleWords(fleet: Fleet): string {
+  const { name, now } = fleet;
+  const { worst } = now;
+  const who = worst?.instances.length === 1 ? worst.instances[0] : null;
+  if (!worst) return `${name} needs attention`;
+  switch (worst.kind) {
+    case "few_ready":
+      return `${name} has fewer instances ready than it should`;
+    case "flapping":
+      return who ? `In ${name} ${who} flaps` : `In ${name} instances flap together`;
+    case "restart":
+      return `In ${name} ${who ?? "an instance"} restarts`;
+    case "stale_version":
+      return `In ${name} an old version serves`;
+    case "zombie":
+      return `In ${name} something serves that was taken out`;
+    case "no_data":
+      return `A log source of ${name} is silent`;
+    default:
+      if (worst.instances.length === 0) return `In ${name} something shared is bad`;
+      if (worst.instances.length === 1) return `In ${name} one instance is bad`;
+      return `In ${name} ${plural(worst.instances.length, "instance")} are bad`;
+  }
+}
+
+/** How many marks stand for the instances, how many of them are bad, and in which shape. */
+export function marksOf({ now }: Pick<Fleet, "now">): { of: number; bad: number; mark: Shape } {
+  const known = now.ready ?? now.in_rotation ?? 0;
+  const of = Math.max(known, now.expected ?? 0);
+  if (now.state === "no_data") return { of, bad: of, mark: "unknown" };
+  if (now.state !== "critical" && now.state !== "warning") return { of, bad: Math.max(0, of - known), mark: "unknown" };
+  const mark = fleetMark({ now }) as Shape;
+  const named = now.worst?.instances.length ?? 0;
+  // What is shared is everybody's; few ready are those that are missing.
+  const bad = named > 0 ? named : mark === "partial" ? of : of - known;
+  return { of, bad: Math.min(of, Math.max(0, bad)), mark };
+}
+
+type Shape = "down" | "partial" | "slow" | "unknown";
 
 /** `8 of 8 ready`, `20 in rotation`, `not known`. */
 export function readyWords(now: Fleet["now"]): string {
@@ -150,24 +192,4 @@ export function findingMark(finding: { severity: string; instances: readonly str
   return finding.severity === "critical" ? "down" : "slow";
 }
 
-/** Numbers of a finding's evidence by name, without nesting, for a table. */
-export function evidenceRows(evidence: unknown): [string, string][] {
-  if (evidence === null || typeof evidence !== "object") return [];
-  return Object.entries(evidence as Record<string, unknown>)
-    .filter(([, value]) => value !== null && value !== "")
-    .map(([name, value]) => [name.replaceAll("_", " "), valueWords(value)]);
-}
-
-function valueWords(value: unknown): string {
-  if (typeof value === "number") return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueWords).join(", ");
-  if (value !== null && typeof value === "object")
-    return Object.entries(value)
-      .map(([name, inner]) => `${name.replaceAll("_", " ")}${NBSP}${valueWords(inner)}`)
-      .join(", ");
-  return String(value);
-}
-
-const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-const lower = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

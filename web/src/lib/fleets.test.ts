@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Schemas } from "../../api/client";
-import { behindWords, evidenceRows, fleetMark, fleetsSentence, fleetWord, readyWords, worstFirst } from "./words";
+import type { Schemas } from "../api/client";
+import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "./fleets";
 
 type Now = Schemas["Fleet"]["now"];
 
@@ -35,7 +35,7 @@ describe("fleets in words", () => {
     const shared = fleet("pay", { state: "critical", worst: worst("errors", []) });
     expect([fleetWord(one), fleetMark(one)]).toEqual(["One instance", "down"]);
     expect([fleetWord(shared), fleetMark(shared)]).toEqual(["Shared cause", "partial"]);
-    expect(fleetsSentence([shared, one])).toBe("Pay: shared cause and shop: one instance.");
+    expect(fleetsSentence([shared, one])).toBe("In pay something shared is bad. In shop one instance is bad.");
   });
 
   test("silence is never health", () => {
@@ -51,6 +51,15 @@ describe("fleets in words", () => {
     expect(readyWords({ ...quiet, ready_low: 7, ready_high: 8 })).toBe("8 of 8 ready (7–8)");
   });
 
+  test("marks: who is named, who is missing, everybody, or nobody knows", () => {
+    const of = (now: Partial<Now>) => marksOf(fleet("f", now));
+    expect(of({ state: "critical", worst: worst("errors", ["web-3"]) })).toEqual({ of: 8, bad: 1, mark: "down" });
+    expect(of({ state: "critical", worst: worst("errors", []) })).toEqual({ of: 8, bad: 8, mark: "partial" });
+    expect(of({ state: "warning", ready: 6, worst: worst("few_ready", []) })).toEqual({ of: 8, bad: 2, mark: "slow" });
+    expect(of({ state: "no_data", ready: null })).toEqual({ of: 8, bad: 8, mark: "unknown" });
+    expect(of({ state: "ok", worst: worst("errors", ["web-3"]) })).toEqual({ of: 8, bad: 0, mark: "unknown" });
+  });
+
   test("the worst come first", () => {
     const all = [
       fleet("b", {}),
@@ -60,14 +69,5 @@ describe("fleets in words", () => {
       fleet("c", { state: "critical" }),
     ];
     expect(worstFirst(all).map((f) => f.name)).toEqual(["c", "n", "w", "a", "b"]);
-  });
-
-  test("evidence becomes rows, nested numbers too", () => {
-    expect(evidenceRows({ n: 212, share: 0.19339, codes: { "500": 41 }, names: [], none: null })).toEqual([
-      ["n", "212"],
-      ["share", "0.1934"],
-      ["codes", "500\u00a041"],
-      ["names", "none"],
-    ]);
   });
 });

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import type { Schemas } from "../api/client";
+import { nameOf } from "./incidents";
+
+const about = (over: object) => nameOf({ monitor: null, fleet: null, subject: "", ...over } as Schemas["IncidentRow"]);
+
+test("an incident is called after its monitor, or after its fleet and whom it names", () => {
+  const fleet = { id: "0192", name: "shop-web" };
+  expect(about({ monitor: { name: "checkout" }, subject: "monitor:0191" })).toBe("checkout");
+  expect(about({ fleet, subject: "fleet:0192:errors:10.9.0.11:8080" })).toBe("shop-web: 10.9.0.11:8080");
+  expect(about({ fleet, subject: "fleet:0192:errors:web-3,web-4" })).toBe("shop-web: web-3, web-4");
+  expect(about({ fleet, subject: "fleet:0192:errors:" })).toBe("shop-web");
+  expect(about({ subject: "monitor:0191" })).toBe("a deleted monitor");
+  expect(about({ subject: "platform:probes" })).toBe("platform:probes");
+});
