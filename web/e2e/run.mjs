@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
+import { addresses, lines } from "./support/lines.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
@@ -191,6 +192,50 @@ try {
   await page.goBack();
   await page.getByText("Nothing matches.").waitFor();
 
+  step("a fleet is added, its logs come, and one instance is named");
+  await page.goto(`${quorate.url}/fleets`);
+  await page.getByRole("heading", { level: 1, name: "No fleet is watched yet." }).waitFor();
+  await page.getByRole("button", { name: "Add a fleet" }).click();
+  await dialog.getByLabel("Name", { exact: true }).fill("shop-web");
+  await dialog.getByRole("button", { name: "Add the fleet" }).click();
+  await page.getByRole("heading", { level: 1, name: "shop-web waits for its first line." }).waitFor();
+  await page.getByRole("button", { name: "Send logs…" }).click();
+  await dialog.getByLabel("Name", { exact: true }).fill("lb-1");
+  await dialog.getByRole("button", { name: "Make the command" }).click();
+  await dialog.getByText(/quorate ship --fleet shop-web/).waitFor();
+  await page.keyboard.press("Escape");
+  const fleetUrl = new URL(page.url()).pathname;
+  const instances = addresses(5);
+  const to = Date.now();
+  const sent = { instances, from: to - 40 * 60_000, to, perMinute: 120 };
+  const third = (instance, at) => (instance === instances[2] && at > to - 10 * 60_000 ? 0.4 : 0.004);
+  await quorate.send(fleetUrl.split("/").pop(), "lb-1", lines({ ...sent, fails: third }));
+  const table = page.getByRole("region", { name: "Instances" });
+  await page
+    .getByRole("heading", { level: 1, name: new RegExp(`${instances[2]} failed`) })
+    .waitFor({ timeout: 90_000 });
+  await until("five instances are in the table", async () => (await table.getByRole("rowheader").count()) === 5);
+  await table
+    .getByRole("row", { name: new RegExp(instances[2]) })
+    .getByText("unlike its peers")
+    .waitFor();
+  await table
+    .getByRole("row", { name: new RegExp(instances[0]) })
+    .getByText("like its peers")
+    .waitFor();
+  await page
+    .getByRole("region", { name: "Findings" })
+    .getByText(/Errors/)
+    .first()
+    .waitFor();
+  await page.screenshot({ path: `${out}fleet.png`, fullPage: true });
+
+  step("a monitor names the fleet behind it");
+  await page.goto(`${monitorUrl}/edit`);
+  await page.getByLabel("Fleet behind it").selectOption({ label: "shop-web" });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("region", { name: "Facts" }).getByRole("link", { name: "shop-web" }).waitFor();
+
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
   for (const colorScheme of ["light", "dark"]) {
@@ -202,6 +247,8 @@ try {
       "/monitors/new",
       "/incidents",
       "/locations",
+      "/fleets",
+      fleetUrl,
       "/alerting",
       "/people",
       "/settings",

@@ -2,6 +2,7 @@
 // outage, from the real binary. They go to e2e/out/shots, for people to look at.
 import { mkdirSync, rmSync } from "node:fs";
 import { startBrowser, until } from "./support/browser.mjs";
+import { fleets, tellFleets } from "./support/fleets.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
@@ -17,6 +18,7 @@ const everyPage = {
   add: "/monitors/new",
   incidents: "/incidents",
   locations: "/locations",
+  fleets: "/fleets",
   alerting: "/alerting",
   people: "/people",
   settings: "/settings",
@@ -147,6 +149,9 @@ try {
     },
     views,
   );
+  const made = await tellFleets(quorate);
+  await until("every fleet is judged", async () => (await fleets(quorate)).every((one) => made.isJudged(one)), 180);
+  await shoot("fleets", { fleets: "/fleets", ...made.pages }, views);
   for (const text of problems) console.log(`! ${text}`);
   if (problems.length > 0) process.exitCode = 1;
   console.log(`Pictures are in ${out}`);

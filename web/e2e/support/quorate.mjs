@@ -56,6 +56,16 @@ export async function startQuorate(args = []) {
       if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(json)}`);
       return json;
     },
+    /** Sends lines of logs to a fleet, as one part without a file. */
+    async send(fleet, source, text) {
+      const answer = await fetch(`${url}/api/v1/fleets/${fleet}/logs?source=${encodeURIComponent(source)}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token()}`, "content-type": "text/plain" },
+        body: text,
+      });
+      if (!answer.ok) throw new Error(`logs of ${source}: ${answer.status} ${await answer.text()}`);
+      return answer.json();
+    },
     async stop() {
       child.kill("SIGTERM");
       const code = await exit;

@@ -127,11 +127,16 @@ export function behindWords(now: Fleet["now"], at: number): string {
   const received = epoch(now.received_at);
   const newest = epoch(now.newest_at);
   if (received === null || newest === null) return "none yet";
-  if (now.live_sources === 0) return `silent ${duration(at - received)}`;
+  if (now.live_sources === 0) return `silent ${largest(at - received)}`;
   const sources = plural(now.sources, "source");
   const quiet = now.sources - now.live_sources;
   const silent = quiet > 0 ? `, ${count(quiet)} silent` : "";
   return `${sources}, ${duration(Math.max(0, received - newest))} behind${silent}`;
+}
+
+/** A span in its largest unit alone. */
+export function largest(seconds: number): string {
+  return duration(seconds).split(" ")[0] ?? "";
 }
 
 /** A source of evidence as people call it. */
@@ -184,11 +189,23 @@ export function kindWord(kind: Brief["kind"]): string {
   return words[kind] ?? kind;
 }
 
+const compared = ["errors", "latency", "black_hole", "blank", "code_mix"];
+
+/** Whether a kind of finding comes of comparing instances with one another. */
+export function isCompared(kind: string): boolean {
+  return compared.includes(kind);
+}
+
+/** Whether a finding says that everybody is hit alike, so that nobody is blamed. */
+export function isShared(finding: { kind: string; instances: readonly string[] }): boolean {
+  return finding.instances.length === 0 && isCompared(finding.kind);
+}
+
 /** The mark of a finding: whom it names decides the shape, its severity the colour. */
 export function findingMark(finding: { severity: string; instances: readonly string[]; kind: string }): string {
   if (finding.kind === "no_data") return "unknown";
   if (finding.severity === "info") return "maintenance";
-  if (finding.instances.length === 0) return "partial";
+  if (isShared(finding)) return "partial";
   return finding.severity === "critical" ? "down" : "slow";
 }
 

@@ -2,11 +2,11 @@ import { Fragment } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
-import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { findingMark, kindWord } from "../../lib/fleets";
 import { count, duration } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
-import { findingMark, kindWord } from "../../lib/fleets";
 import { evidenceRows } from "./evidence";
 
 type Finding = Schemas["FleetFinding"];
@@ -59,7 +59,7 @@ export function FindingsCard(props: {
 }
 
 /** One finding: kind, since when, sentence, whether it was felt outside, and the numbers. */
-export function FindingItem({ finding, now }: { finding: Finding; now: number }) {
+export function FindingItem({ finding, now, here }: { finding: Finding; now: number; here?: string }) {
   const from = epoch(finding.from) ?? now;
   const to = epoch(finding.to);
   const rows = evidenceRows(finding.evidence);
@@ -80,7 +80,8 @@ export function FindingItem({ finding, now }: { finding: Finding; now: number })
       </p>
       <p>{finding.sentence}</p>
       <p className="small soft">
-        {outsideWords(finding)} {finding.incident && <Link to={`/incidents/${finding.incident}`}>Incident</Link>}
+        {outsideWords(finding)}{" "}
+        {finding.incident && finding.incident !== here && <Link to={`/incidents/${finding.incident}`}>Incident</Link>}
       </p>
       {rows.length > 0 && (
         <details>

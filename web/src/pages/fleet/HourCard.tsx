@@ -4,7 +4,7 @@ import { ScrollX } from "../../components/ScrollX";
 import { Failed, Loading } from "../../components/Status";
 import { useTwin } from "../../components/Twin";
 import { count, NONE, percent } from "../../lib/format";
-import { rangeWord, ranges } from "../../lib/range";
+import { ranges, rangeWord } from "../../lib/range";
 import { epoch, utc, when, zoneLabel } from "../../lib/time";
 import { HourDrawing, type Marked } from "./HourDrawing";
 import { failedShare } from "./hour";

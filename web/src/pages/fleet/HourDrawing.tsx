@@ -1,11 +1,11 @@
 import { useRef } from "react";
 import type { Schemas } from "../../api/client";
 import { axisLabels, ticks } from "../../lib/axis";
+import { findingMark, isShared, kindWord, sourceWord } from "../../lib/fleets";
 import { count, duration, percent, plural, span } from "../../lib/format";
 import { epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
 import { type Stretch, stretches } from "../fleets/ReadyLine";
-import { findingMark, kindWord, sourceWord } from "../../lib/fleets";
 import type { Deploy } from "./deploys";
 import { failedShare, fitLabels } from "./hour";
 
@@ -322,7 +322,7 @@ function Findings({ plan, findings }: { plan: Plan; findings: readonly Finding[]
   const labels = shown.map((finding) => ({
     key: finding.id,
     x: start(finding),
-    text: `${hourMinute(finding.from)} ${kindWord(finding.kind).toLowerCase()}: ${finding.instances.length === 0 ? "nobody named" : finding.instances.length < 3 ? finding.instances.join(", ") : plural(finding.instances.length, "instance")}`,
+    text: `${hourMinute(finding.from)} ${kindWord(finding.kind).toLowerCase()}${whoWords(finding)}`,
   }));
   return (
     <>
@@ -352,4 +352,12 @@ function Findings({ plan, findings }: { plan: Plan; findings: readonly Finding[]
         ))}
     </>
   );
+}
+
+/** `: web-3`, `: 3 instances`, `: shared`; of the pool's own findings nothing. */
+function whoWords(finding: Finding): string {
+  if (isShared(finding)) return ": shared";
+  const { instances } = finding;
+  if (instances.length === 0) return "";
+  return `: ${instances.length < 3 ? instances.join(", ") : plural(instances.length, "instance")}`;
 }

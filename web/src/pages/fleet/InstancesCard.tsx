@@ -2,11 +2,11 @@ import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
-import { Empty, Failed, Loading } from "../../components/Status";
 import { StateMark, StateWord } from "../../components/StateMark";
-import { count, duration, millis, NONE, percent, plural } from "../../lib/format";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { kindWord, largest, sourceWord } from "../../lib/fleets";
+import { count, millis, NONE, percent, plural } from "../../lib/format";
 import { epoch, utc } from "../../lib/time";
-import { kindWord, sourceWord } from "../../lib/fleets";
 import { IntervalBar } from "./IntervalBar";
 import { axisEnd, blamedFirst, peersBand, verdictOf } from "./scale";
 
@@ -237,8 +237,7 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
   const used = instance.state === "unknown" && instance.attempts > 0;
   const word = used ? "in rotation" : instance.state;
   const by = [
-    // The largest unit is enough beside the whole instant in the title.
-    since === null ? "" : `for ${duration(frame.now - since).split(" ")[0] ?? ""}`,
+    since === null ? "" : `for ${largest(frame.now - since)}`,
     instance.state_source ? sourceWord(instance.state_source) : used ? sourceWord("traffic") : "",
   ].filter(Boolean);
   return (

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { ScrollX } from "../../components/ScrollX";
+import { causeWord, sourceWord } from "../../lib/fleets";
 import { count, duration, NONE } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
-import { causeWord, sourceWord } from "../../lib/fleets";
 
 type Removal = Schemas["Removal"];
 

@@ -72,7 +72,7 @@ export function RoutesCard(props: {
 
 function Cell({ route, column, bad }: { route: Route; column: Column; bad: boolean }) {
   const share = shareIn(route, column);
-  const told = share !== null && share > 0;
+  const told = share !== null && share >= 0.01;
   const tint = bad && told ? " strong tint-partial" : column.blamed && told ? " strong tint-down" : " soft";
   return <td className={`num${tint}`}>{percent(share, 0)}</td>;
 }

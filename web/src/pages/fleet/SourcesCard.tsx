@@ -9,10 +9,10 @@ import { Card } from "../../components/Card";
 import { ConfirmDelete } from "../../components/Confirm";
 import { Copy } from "../../components/Copy";
 import { ScrollX } from "../../components/ScrollX";
-import { Failed, Loading, Refusal } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
-import { showRefusal } from "../../lib/formErrors";
+import { Failed, Loading, Refusal } from "../../components/Status";
 import { bytes, count, duration, NONE, plural } from "../../lib/format";
+import { showRefusal } from "../../lib/formErrors";
 import { tell } from "../../lib/tell";
 import { ago, epoch, utc, when } from "../../lib/time";
 

@@ -1,9 +1,9 @@
 /** The four numbers below the sentence: what the finding stands on, where it is known. */
 
 import type { Schemas } from "../../api/client";
+import { isShared } from "../../lib/fleets";
 import { count, duration, list, millis, percent, plural } from "../../lib/format";
 import { hourMinute } from "../../lib/time";
-import { isShared } from "./scale";
 
 type Finding = Pick<Schemas["FleetFinding"], "kind" | "scope" | "instances" | "from" | "evidence">;
 type Instance = Pick<Schemas["FleetInstance"], "instance" | "attempts" | "errors" | "rescued">;

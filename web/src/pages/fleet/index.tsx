@@ -9,8 +9,9 @@ import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { ConfirmDelete } from "../../components/Confirm";
 import { Page } from "../../components/Page";
-import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { behindWords, fleetMark, fleetWord, isShared, readyWords, upper } from "../../lib/fleets";
 import { duration, list, plural } from "../../lib/format";
 import { readRange } from "../../lib/range";
 import { wordOf } from "../../lib/states";
@@ -19,7 +20,6 @@ import { useNow } from "../../lib/ticker";
 import { epoch, hourMinute, utc, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
 import { FleetForm } from "../fleets/FleetForm";
-import { behindWords, fleetMark, fleetWord, readyWords, upper } from "../../lib/fleets";
 import { deploysOf } from "./deploys";
 import { Figures } from "./Figures";
 import { FindingsCard } from "./FindingsCard";
@@ -29,8 +29,8 @@ import { InstancesCard } from "./InstancesCard";
 import { PlatformCard } from "./PlatformCard";
 import { RemovalTable } from "./RemovalTable";
 import { RoutesCard } from "./RoutesCard";
-import { isShared, shareWithin } from "./scale";
 import { SourcesCard } from "./SourcesCard";
+import { shareWithin, verdictOf } from "./scale";
 
 type Fleet = Schemas["Fleet"];
 
@@ -84,7 +84,7 @@ function Known({ fleet }: { fleet: Fleet }) {
   const open = (findings.data?.items ?? []).filter((finding) => !finding.to);
   const worst = open.find((finding) => finding.id === fleet.now.worst?.id);
   const items = instances.data?.items;
-  const blamed = new Set((items ?? []).filter((i) => i.findings.some((f) => !f.chronic)).map((i) => i.instance));
+  const blamed = new Set((items ?? []).filter((i) => verdictOf(i) === "unlike").map((i) => i.instance));
   const waiting = fleet.now.state === "waiting";
   const before = shareWithin(health.data?.series ?? [], until - 3600 - 60, until - 2700);
   return (

@@ -16,17 +16,21 @@ export interface Column {
   blamed: boolean;
 }
 
-/** A column for every instance; of many only for the blamed ones, and one for the others together. */
+/**
+ * A column for every instance; of many only for the blamed ones, and one for the others together;
+ * none where nobody is blamed.
+ */
 export function columnsOf(routes: readonly Route[], blamed: ReadonlySet<string>): Column[] {
   const names = [...new Set(routes.flatMap((r) => r.instances.map((i) => i.instance)))].sort(byName);
   const one = (name: string): Column => ({ name, instances: new Set([name]), blamed: blamed.has(name) });
   if (names.length <= COLUMNS) return names.map(one);
+  if (blamed.size === 0) return [];
   const named = names.filter((name) => blamed.has(name)).slice(0, COLUMNS - 1);
   const rest = names.filter((name) => !named.includes(name));
   return [
     ...named.map(one),
     {
-      name: named.length > 0 ? plural(rest.length, "other") : `all ${rest.length}`,
+      name: plural(rest.length, "other"),
       instances: new Set(rest),
       blamed: false,
     },

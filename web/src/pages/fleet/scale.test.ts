@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
-import { axisEnd, blamedFirst, isShared, peersBand, place, shareWithin, verdictOf } from "./scale";
+import { isShared } from "../../lib/fleets";
+import { axisEnd, blamedFirst, peersBand, place, shareWithin, verdictOf } from "./scale";
 
 type Instance = Schemas["FleetInstance"];
 

@@ -1,6 +1,7 @@
 /** Where a share stands on an axis from 0 to the next round share, and who comes first in the table. */
 
 import type { Schemas } from "../../api/client";
+import { isCompared } from "../../lib/fleets";
 
 type Instance = Schemas["FleetInstance"];
 type Step = Schemas["FleetStep"];
@@ -56,13 +57,6 @@ export function byName(a: string, b: string): number {
   return a.localeCompare(b, "en", { numeric: true });
 }
 
-const compared = ["errors", "latency", "black_hole", "blank", "code_mix"];
-
-/** Whether a finding says that everybody is hit alike, so that nobody is blamed. */
-export function isShared(finding: { kind: string; instances: readonly string[] }): boolean {
-  return finding.instances.length === 0 && compared.includes(finding.kind);
-}
-
 /**
  * An instance beside its peers, in words: a comparison found it unlike them, something else is the matter
  * with it, or judging is held because everybody is hit alike.
@@ -71,7 +65,7 @@ export function verdictOf(
   instance: Pick<Instance, "findings" | "attempts">,
   shared = false,
 ): "unlike" | "chronic" | "trouble" | "held" | "like" | "unknown" {
-  const told = instance.findings.filter((f) => compared.includes(f.kind));
+  const told = instance.findings.filter((f) => isCompared(f.kind));
   if (told.some((f) => !f.chronic)) return "unlike";
   if (instance.findings.some((f) => !f.chronic && f.severity !== "info")) return "trouble";
   if (told.length > 0) return "chronic";

@@ -4,8 +4,8 @@ import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Refusal } from "../../components/Status";
-import { showRefusal } from "../../lib/formErrors";
 import { duration } from "../../lib/format";
+import { showRefusal } from "../../lib/formErrors";
 import { bodyOf, type Draft, draftOf, parseInstances, timing } from "./draft";
 
 type Fleet = Schemas["Fleet"];

@@ -7,8 +7,9 @@ import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { Page } from "../../components/Page";
 import { ScrollX } from "../../components/ScrollX";
-import { Empty, Failed, Loading } from "../../components/Status";
 import { StateWord } from "../../components/StateMark";
+import { Empty, Failed, Loading } from "../../components/Status";
+import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "../../lib/fleets";
 import { duration, NONE, percent, plural } from "../../lib/format";
 import { useNow } from "../../lib/ticker";
 import { epoch, when } from "../../lib/time";
@@ -17,7 +18,6 @@ import { FleetForm } from "./FleetForm";
 import { InstanceMarks } from "./Marks";
 import { ReadyLine } from "./ReadyLine";
 import { RecentRemovals } from "./RecentRemovals";
-import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "../../lib/fleets";
 
 type Fleet = Schemas["Fleet"];
 
@@ -201,5 +201,7 @@ function inWords(fleet: Fleet, now: number): string {
   const received = epoch(fleet.now.received_at);
   if (state === "no_data" && received !== null)
     return `It has sent nothing since ${when(received, now)}. What was known then is not taken for now.`;
-  return worst?.sentence ?? "";
+  if (worst) return worst.sentence;
+  const traffic = fleet.now.ready == null && fleet.now.in_rotation != null;
+  return traffic ? "Known from traffic alone: in rotation, which is less than ready." : "";
 }

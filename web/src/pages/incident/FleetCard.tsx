@@ -33,7 +33,7 @@ export function FleetCard({ incident, now }: { incident: Schemas["Incident"]; no
         <ul className="findings">
           {findings.map((finding) => (
             <li key={finding.id}>
-              <FindingItem finding={finding} now={now} />
+              <FindingItem finding={finding} now={now} here={incident.id} />
             </li>
           ))}
         </ul>
