@@ -197,7 +197,12 @@ export interface paths {
         /** What logs and platforms said of instances besides requests, the latest first. */
         get: operations["list_fleet_events"];
         put?: never;
-        post?: never;
+        /**
+         * Takes what platforms say of instances: the output of `kubectl get pods,events -o json` or of
+         *     `aws elbv2 describe-target-health` as it is, or events in Quorate's own words, alone, in an array or one
+         *     a line. Also for a shipper's token.
+         */
+        post: operations["send_events"];
         delete?: never;
         options?: never;
         head?: never;
@@ -266,6 +271,28 @@ export interface paths {
         get: operations["list_instances"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleets/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes lines of logs: as they stand in the file, one JSON object a line, or a JSON array of objects
+         *     that hold the line as `message` or `log`; plain, gzip or zstd; of any length. Also for a shipper's
+         *     token, as bearer or as the password of Basic authentication. With `file`, 409 with `next_offset` means
+         *     that something before this part is missing. An empty part says that there is nothing newer.
+         */
+        post: operations["send_logs"];
         delete?: never;
         options?: never;
         head?: never;
@@ -457,6 +484,26 @@ export interface paths {
         put?: never;
         /** Adds a note, also to one that is over. */
         post: operations["note_incident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/incidents/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Closes an open incident of a fleet: what was found stays, and does not open it again. A monitor's
+         *     incident ends when its locations see it up, and by nothing else (409).
+         */
+        post: operations["resolve_incident"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1333,15 +1380,18 @@ export interface components {
             /** Format: int32 */
             expected?: number | null;
             flap?: components["schemas"]["FleetFlap"] | null;
-            instances?: components["schemas"]["FleetNamedInstance"][] | null;
+            instances?: components["schemas"]["FleetNamedInstance"][];
             /** Format: int32 */
             lateness_s?: number | null;
             /** Format: int32 */
             min_ready?: number | null;
-            name?: string | null;
+            name?: string;
             platform?: components["schemas"]["FleetPlatform"] | null;
-            probe_paths?: string[] | null;
-            rules?: components["schemas"]["FleetRules"] | null;
+            probe_paths?: string[];
+            /** @description Replaces all rules. */
+            rules?: components["schemas"]["FleetRules"];
+            /** Format: int32 */
+            settle_s?: number | null;
             /** Format: int32 */
             warm_up_s?: number | null;
         };
@@ -1536,17 +1586,27 @@ export interface components {
         /** @description The error envelope. */
         ErrorBody: {
             error: components["schemas"]["ErrorDetail"];
+            /**
+             * Format: int64
+             * @description Of a part of a log file that does not follow on what is here: where to go on.
+             */
+            next_offset?: number | null;
         };
         ErrorDetail: {
             /**
-             * @description `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision too_large
-             *     unsupported_encoding rate_limited upstream unavailable internal`
+             * @description `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision gap
+             *     too_large unsupported_encoding rate_limited upstream unavailable internal`
              */
             code: string;
             /** @description The field at fault, as a path: `check.assertions[1].value`. */
             field?: string | null;
             /** @description For people. */
             message: string;
+        };
+        EventsTaken: {
+            /** @description New, or different from what was said last. */
+            accepted: number;
+            unchanged: number;
         };
         /** @description Kept for failures only. */
         Evidence: {
@@ -1622,6 +1682,11 @@ export interface components {
             /** Format: int32 */
             revision: number;
             rules: components["schemas"]["FleetRules"];
+            /**
+             * Format: int32
+             * @description A roll-out is over when it has been quiet for so long: what is older then is stale.
+             */
+            settle_s: number;
             updated_at: components["schemas"]["Instant"];
             /**
              * Format: int32
@@ -1851,6 +1916,11 @@ export interface components {
             /** @description `kubernetes alb nlb envoy haproxy nginx google azure_lb app_gateway` */
             kind: string;
         };
+        FleetRef: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
         /**
          * @description What a source's lines may be used for.
          * @enum {string}
@@ -1942,7 +2012,7 @@ export interface components {
             format?: string | null;
             /** @description nginx's `log_format` as it stands in its configuration. */
             log_format?: string | null;
-            role?: components["schemas"]["FleetRole"] | null;
+            role?: components["schemas"]["FleetRole"];
             /** @description An IANA name such as `Europe/Berlin`. */
             tz?: string | null;
         };
@@ -2046,12 +2116,14 @@ export interface components {
         Incident: components["schemas"]["IncidentRow"] & {
             /** @description Other incidents that were open at the same time. */
             at_the_same_time: components["schemas"]["IncidentRow"][];
-            /** @description Earlier ones of the same monitor, the latest first. */
+            /** @description Earlier ones of the same monitor or fleet, the latest first. */
             earlier: components["schemas"]["IncidentRow"][];
             /** @description Oldest first. */
             events: components["schemas"]["IncidentEvent"][];
             /** @description Votes and scope at the last opening or move, by location. */
             evidence: Record<string, unknown>;
+            /** @description What was found in the same minutes in the fleet that it is about, or that the monitor names. */
+            fleet_findings: components["schemas"]["FleetFinding"][];
             /** @description Oldest first. */
             notices: components["schemas"]["IncidentNotice"][];
         };
@@ -2097,6 +2169,12 @@ export interface components {
             ended_at?: components["schemas"]["Instant"] | null;
             evidence_stale: boolean;
             flapping: boolean;
+            fleet?: components["schemas"]["FleetRef"] | null;
+            /**
+             * Format: uuid
+             * @description The incident whose alert this one shares, itself included; null where each has its own.
+             */
+            group?: string | null;
             /** Format: uuid */
             id: string;
             low: boolean;
@@ -2112,7 +2190,7 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /** @description The first failing result; `opened_at` is when it was decided. */
             started_at: components["schemas"]["Instant"];
-            /** @description `monitor:UUID`, … */
+            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, … */
             subject: string;
             /** @description Inside maintenance: nobody was told. */
             suppressed: boolean;
@@ -2308,6 +2386,11 @@ export interface components {
                 /** Format: int32 */
                 revision: number;
                 rules: components["schemas"]["FleetRules"];
+                /**
+                 * Format: int32
+                 * @description A roll-out is over when it has been quiet for so long: what is older then is stale.
+                 */
+                settle_s: number;
                 updated_at: components["schemas"]["Instant"];
                 /**
                  * Format: int32
@@ -2508,6 +2591,12 @@ export interface components {
                 ended_at?: components["schemas"]["Instant"] | null;
                 evidence_stale: boolean;
                 flapping: boolean;
+                fleet?: components["schemas"]["FleetRef"] | null;
+                /**
+                 * Format: uuid
+                 * @description The incident whose alert this one shares, itself included; null where each has its own.
+                 */
+                group?: string | null;
                 /** Format: uuid */
                 id: string;
                 low: boolean;
@@ -2523,7 +2612,7 @@ export interface components {
                 severity: components["schemas"]["Severity"];
                 /** @description The first failing result; `opened_at` is when it was decided. */
                 started_at: components["schemas"]["Instant"];
-                /** @description `monitor:UUID`, … */
+                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, … */
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
                 suppressed: boolean;
@@ -2797,6 +2886,33 @@ export interface components {
         };
         /** @description Where a monitor is looked at from: `"all"`, a list of names or ids, or labels that must all match. */
         Locations: components["schemas"]["AllWord"] | string[] | components["schemas"]["LocationLabels"];
+        LogsTaken: {
+            /**
+             * Format: int64
+             * @description Lines that were read, those of no interest included.
+             */
+            accepted: number;
+            /**
+             * Format: int64
+             * @description Bytes of this part that had been taken before, and count nothing.
+             */
+            duplicate_bytes: number;
+            /** @description What the lines were read as. */
+            format?: string | null;
+            /**
+             * Format: int64
+             * @description Where the next part of the file begins; null without `file`. A last line without its end is left
+             *     for the next part.
+             */
+            next_offset?: number | null;
+            /**
+             * Format: int64
+             * @description Lines that were not understood.
+             */
+            rejected: number;
+            /** @description Some of those, masked. */
+            samples: components["schemas"]["RejectedLine"][];
+        };
         /** @enum {string} */
         MailSecurity: "starttls" | "tls" | "none";
         /** @description How mail leaves. */
@@ -2869,6 +2985,7 @@ export interface components {
             /** @description False is paused. */
             enabled: boolean;
             escalation?: string | null;
+            /** @description Id of the fleet behind it. */
             fleet?: string | null;
             group: string;
             /** Format: uuid */
@@ -3010,6 +3127,11 @@ export interface components {
             rules?: components["schemas"]["FleetRules"];
             /**
              * Format: int32
+             * @description 900 unless given.
+             */
+            settle_s?: number | null;
+            /**
+             * Format: int32
              * @description 120 unless given.
              */
             warm_up_s?: number | null;
@@ -3052,6 +3174,7 @@ export interface components {
             depends_on?: string[];
             enabled?: boolean;
             escalation?: string | null;
+            /** @description Id or name of the fleet behind it. */
             fleet?: string | null;
             group?: string;
             /**
@@ -3454,6 +3577,12 @@ export interface components {
              *     is in rotation, which is not readiness.
              */
             source: string;
+        };
+        /** @description A line that was not understood, fit to be shown. */
+        RejectedLine: {
+            /** @description Addresses and query values are masked. */
+            line: string;
+            reason: string;
         };
         Removal: {
             /** @description `check ejected drain maintenance gone silence` */
@@ -4299,6 +4428,40 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    send_events: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Who sends; `events` unless given. Snapshots of one source follow one another: whom one does not
+                 *     name any more is gone.
+                 */
+                source?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id or name */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventsTaken"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     list_findings: {
         parameters: {
             query?: {
@@ -4407,6 +4570,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["List_FleetInstance"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    send_logs: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Who sends, for instance the balancer's host name; `logs` unless given. Of an instance's own log
+                 *     it names the instance.
+                 */
+                source?: string;
+                /** @description Of a new source `balancer` unless given; otherwise as it was. */
+                role?: components["schemas"]["FleetRole"];
+                /** @description A name of `quorate logs --format`; found out by itself unless given. */
+                format?: string;
+                /**
+                 * @description Id of the file that this is a part of. With it, everything counts exactly once; without it, what
+                 *     is sent again counts again.
+                 */
+                file?: string;
+                /** @description Where in the file's decompressed text this part begins; needed with `file`. */
+                offset?: number;
+                /** @description Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given. */
+                tz?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id or name */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogsTaken"];
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -4619,6 +4829,8 @@ export interface operations {
                 state?: components["schemas"]["IncidentState"];
                 /** @description Id or name. */
                 monitor?: string;
+                /** @description Id or name. */
+                fleet?: string;
                 /** @description Opened at or after. */
                 from?: components["schemas"]["Instant"];
                 /** @description Opened before. */
@@ -4704,6 +4916,29 @@ export interface operations {
                 "application/json": components["schemas"]["Note"];
             };
         };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incident"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    resolve_incident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             200: {
                 headers: {

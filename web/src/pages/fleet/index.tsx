@@ -1,29 +1,20 @@
-import { Modal } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link, useNavigate, useParams } from "react-router";
+import { Link, useParams } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
-import { useRole } from "../../api/session";
-import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
-import { ConfirmDelete } from "../../components/Confirm";
 import { Page } from "../../components/Page";
-import { StateWord } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { behindWords, fleetMark, fleetWord, isShared, readyWords, upper } from "../../lib/fleets";
-import { duration, list, plural } from "../../lib/format";
+import { isShared, readyWords } from "../../lib/fleets";
 import { readRange } from "../../lib/range";
-import { wordOf } from "../../lib/states";
-import { tell } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
-import { epoch, hourMinute, utc, when } from "../../lib/time";
+import { hourMinute } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
-import { FleetForm } from "../fleets/FleetForm";
 import { deploysOf } from "./deploys";
 import { Figures } from "./Figures";
 import { FindingsCard } from "./FindingsCard";
 import { figuresOf } from "./figures";
+import { Headline } from "./Headline";
 import { HourCard } from "./HourCard";
 import { InstancesCard } from "./InstancesCard";
 import { PlatformCard } from "./PlatformCard";
@@ -152,129 +143,4 @@ function Known({ fleet }: { fleet: Fleet }) {
 export function stepFor(seconds: number): number {
   const steps = [60, 300, 900, 3600, 10_800, 21_600];
   return steps.find((step) => seconds / step <= 150) ?? 86_400;
-}
-
-function Headline({ fleet, now, health }: { fleet: Fleet; now: number; health?: Schemas["FleetHealth"] }) {
-  const role = useRole();
-  const navigate = useNavigate();
-  const client = useQueryClient();
-  const remove = api.useMutation("delete", "/api/v1/fleets/{id}");
-  const [editing, setEditing] = useUrlState("edit");
-  const [deleting, setDeleting] = useState(false);
-  // What is chronic or for information is told below; it does not make the verdict.
-  const loud = fleet.now.state === "critical" || fleet.now.state === "warning";
-  const worst = loud ? fleet.now.worst : null;
-  const since = epoch(worst?.from);
-  const refresh = () =>
-    client.invalidateQueries({
-      predicate: (query) => typeof query.queryKey[1] === "string" && query.queryKey[1].startsWith("/api/v1/fleets"),
-    });
-  return (
-    <div className="headline">
-      <div>
-        <div className="row wide state-line">
-          <StateWord state={fleetMark(fleet)} word={upper(fleetWord(fleet))} large />
-          {since !== null && <b className="big-duration">{duration(now - since)}</b>}
-          {since !== null && (
-            <span className="muted" title={utc(worst?.from)}>
-              since {when(worst?.from, now)}
-            </span>
-          )}
-        </div>
-        <h1>{worst ? worst.sentence : sentenceOf(fleet)}</h1>
-        <p className="lead">
-          {[
-            fleet.now.state === "no_data"
-              ? lastKnownWords(health, now)
-              : fleet.now.state === "waiting"
-                ? ""
-                : `${upper(readyWords(fleet.now))}.`,
-            fleet.now.state === "waiting" ? "" : `Logs: ${behindWords(fleet.now, now)}.`,
-            moreWords(fleet),
-          ]
-            .filter(Boolean)
-            .join(" ")}
-          {fleet.monitors.length > 0 && (
-            <>
-              {" "}
-              Seen from outside by{" "}
-              {fleet.monitors.map((monitor, i) => (
-                <span key={monitor.id}>
-                  {i > 0 && ", "}
-                  <Link to={`/monitors/${monitor.id}`}>{monitor.name}</Link>, which is{" "}
-                  {wordOf(monitor.state).toLowerCase()}
-                </span>
-              ))}
-              .
-            </>
-          )}
-        </p>
-      </div>
-      {role("editor") && (
-        <div className="actions">
-          <Button onClick={() => setEditing("1", true)}>Fleet settings</Button>
-          <Button onClick={() => setDeleting(true)}>Delete…</Button>
-        </div>
-      )}
-      <Modal
-        opened={editing !== "" && role("editor")}
-        onClose={() => setEditing("")}
-        title={`Settings of ${fleet.name}`}
-        size={720}
-      >
-        <FleetForm
-          key={fleet.revision}
-          fleet={fleet}
-          done={() => {
-            setEditing("");
-            tell("Saved. It counts from the next window on.");
-            void refresh();
-          }}
-        />
-      </Modal>
-      <ConfirmDelete
-        opened={deleting}
-        close={() => setDeleting(false)}
-        title="Delete a fleet"
-        name={fleet.name}
-        act={async () => {
-          await remove.mutateAsync({ params: { path: { id: fleet.id } } });
-          await navigate("/fleets");
-          await refresh();
-        }}
-      >
-        Its history, findings and tokens go with it.
-        {fleet.monitors.length > 0 && ` ${list(fleet.monitors.map((m) => m.name))} will name no fleet any more.`}
-      </ConfirmDelete>
-    </div>
-  );
-}
-
-function sentenceOf(fleet: Fleet): string {
-  switch (fleet.now.state) {
-    case "waiting":
-      return `${fleet.name} waits for its first line.`;
-    case "no_data":
-      return `Nothing arrives from ${fleet.name}: its health is not known.`;
-    case "ok":
-      return `The instances of ${fleet.name} are like each other.`;
-    default:
-      return `${fleet.name} needs attention.`;
-  }
-}
-
-/** Open findings beside the one of the headline. */
-function moreWords(fleet: Fleet): string {
-  const { state, worst, open_findings: open } = fleet.now;
-  if (state === "ok" && worst) return worst.chronic ? `Chronic: ${worst.sentence}` : worst.sentence;
-  return open > 1 ? `${plural(open, "open finding")} in all, below.` : "";
-}
-
-/** What was true when the logs broke off. */
-function lastKnownWords(health: Schemas["FleetHealth"] | undefined, now: number): string {
-  const last = health?.ready.findLast((step) => step.ready != null);
-  const broke = epoch(health?.now.newest_at);
-  if (last?.ready == null || broke === null) return "";
-  const word = last.source === "traffic" ? "in rotation" : "ready";
-  return `Last known: ${plural(last.ready, "instance")} ${word} at ${when(broke, now)}.`;
 }

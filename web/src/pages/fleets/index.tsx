@@ -14,6 +14,7 @@ import { duration, NONE, percent, plural } from "../../lib/format";
 import { useNow } from "../../lib/ticker";
 import { epoch, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
+import { shareWithin } from "../fleet/scale";
 import { FleetForm } from "./FleetForm";
 import { InstanceMarks } from "./Marks";
 import { ReadyLine } from "./ReadyLine";
@@ -22,6 +23,7 @@ import { RecentRemovals } from "./RecentRemovals";
 type Fleet = Schemas["Fleet"];
 
 const DAY = 86_400;
+const RECENT = 900;
 
 /** Fleets: which instance, or that it is none of them. Findings first. */
 export function FleetsPage() {
@@ -140,13 +142,16 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
   const health = api.useQuery("get", "/api/v1/fleets/{id}/health", {
     params: { path: { id: fleet.id }, query: { from: iso(to - DAY), to: iso(to), step: 900 } },
   });
+  const recent = api.useQuery("get", "/api/v1/fleets/{id}/health", {
+    params: { path: { id: fleet.id }, query: { from: iso(to - RECENT), to: iso(to), step: 60 } },
+  });
   const removals = api.useQuery("get", "/api/v1/fleets/{id}/removals", {
     params: { path: { id: fleet.id }, query: { from: iso(whole(to - 30 * DAY)), limit: 200 } },
   });
   const mark = fleetMark(fleet);
   const quiet = fleet.now.state === "ok";
-  const last = [...(health.data?.series ?? [])].reverse().find((step) => step.attempts != null && step.attempts > 0);
-  const failed = fleet.now.state !== "no_data" && last?.attempts ? (last.errors ?? 0) / last.attempts : null;
+  const known = fleet.now.state !== "no_data" && recent.data !== undefined;
+  const failed = known ? shareWithin(recent.data?.series ?? [], to - RECENT, to) : null;
   const slowest = (removals.data?.items ?? []).reduce<Schemas["Removal"] | null>(
     (most, one) => ((one.ttr_ms ?? -1) > (most?.ttr_ms ?? -1) ? one : most),
     null,
