@@ -50,7 +50,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Invalid> {
 pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Invalid> {
     let pairs = url::form_urlencoded::parse(query.as_bytes());
     let mut names = HashSet::new();
-    for (name, value) in pairs.clone() {
+    for (name, value) in pairs {
         if value.contains('\0') {
             return Err(Invalid::new(name, NUL));
         }

@@ -190,7 +190,7 @@ async fn list_incidents(
         None => None,
         Some(word) => {
             let found = store::monitors::named(&mut conn, std::slice::from_ref(word)).await?;
-            let missing = || ApiError::given("monitor", &word, "is no monitor");
+            let missing = || ApiError::given("monitor", word, "is no monitor");
             Some(found.first().ok_or_else(missing)?.0.0)
         }
     };
@@ -198,7 +198,7 @@ async fn list_incidents(
         None => None,
         Some(word) => {
             let found = store::fleets::named(&mut conn, word).await?;
-            let missing = || ApiError::given("fleet", &word, "is no fleet");
+            let missing = || ApiError::given("fleet", word, "is no fleet");
             Some(found.ok_or_else(missing)?.key)
         }
     };

@@ -255,7 +255,7 @@ async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> 
     let known = store::monitors::named(conn, words).await?;
     for (i, word) in words.iter().enumerate() {
         if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
-            return Err(ApiError::given(format!("monitors[{i}]"), &word, "is no monitor"));
+            return Err(ApiError::given(format!("monitors[{i}]"), word, "is no monitor"));
         }
     }
     Ok(known.into_iter().map(|(key, _, _)| key.0).collect())

@@ -340,7 +340,7 @@ async fn depends_on(
         let found = known.iter().find(|(_, uid, name)| name == word || uid.to_string() == *word);
         match found {
             None => {
-                gather.0.push(Invalid::given(format!("depends_on[{i}]"), &word, "is no monitor"))
+                gather.0.push(Invalid::given(format!("depends_on[{i}]"), word, "is no monitor"))
             }
             Some((_, uid, _)) if old.is_some_and(|old| old.uid == *uid) => {
                 gather.0.push(Invalid::new(
@@ -380,7 +380,7 @@ async fn channels(
     for (i, word) in words.iter().enumerate() {
         match known.iter().find(|channel| channel.name == *word || channel.id.to_string() == *word)
         {
-            None => gather.0.push(Invalid::given(format!("channels[{i}]"), &word, "is no channel")),
+            None => gather.0.push(Invalid::given(format!("channels[{i}]"), word, "is no channel")),
             Some(channel) if !ids.contains(&channel.id) => ids.push(channel.id),
             Some(_) => {}
         }

@@ -156,7 +156,7 @@ async fn change_settings(
         // Only names from the zone database: a fixed offset knows no summer time.
         let known = jiff::tz::TimeZone::get(zone).is_ok_and(|tz| tz.iana_name().is_some());
         if !known {
-            return Err(ApiError::given("report_zone", &zone, "is no zone such as Europe/Berlin"));
+            return Err(ApiError::given("report_zone", zone, "is no zone such as Europe/Berlin"));
         }
         general["report_zone"] = zone.as_str().into();
     }

@@ -108,7 +108,7 @@ impl LocationSelector {
                 )
             })?;
             if ids.contains(&found.id) {
-                return Err(Invalid::given(format!("locations[{i}]"), &name, "is named twice"));
+                return Err(Invalid::given(format!("locations[{i}]"), name, "is named twice"));
             }
             ids.push(found.id.clone());
         }

@@ -332,7 +332,7 @@ impl BootLog {
 
     /// Whether anything could be sent again.
     pub(super) fn is_kept(&self) -> bool {
-        !self.foreign && !(self.segments.is_empty() && self.memory.is_empty())
+        !(self.foreign || self.segments.is_empty() && self.memory.is_empty())
     }
 
     pub(super) fn waiting(&self) -> u64 {

@@ -140,7 +140,7 @@ fn text_literal(on: &Subject, text: &str, field: &str) -> Result<String, Invalid
             Err(Invalid::new(field, "an empty body counts as absent; use the operator absent"))
         }
         Subject::HttpVersion if !["1.0", "1.1", "2"].contains(&text) => {
-            Err(Invalid::given(field, &text, "is not a version; known are 1.0, 1.1 and 2"))
+            Err(Invalid::given(field, text, "is not a version; known are 1.0, 1.1 and 2"))
         }
         // Certificates are often shown with colons and in capitals.
         Subject::CertFingerprint => {

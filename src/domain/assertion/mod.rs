@@ -196,7 +196,7 @@ impl Subject {
             "cert_days_left" => Subject::CertDaysLeft,
             "cert_issuer" => Subject::CertIssuer,
             "cert_fingerprint" => Subject::CertFingerprint,
-            other => return Err(Invalid::given("on", &other, "is not a known subject")),
+            other => return Err(Invalid::given("on", other, "is not a known subject")),
         })
     }
 

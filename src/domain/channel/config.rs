@@ -211,7 +211,7 @@ fn parse_email(fields: &Map<String, Value>) -> Result<ParsedChannel, Invalid> {
 pub(super) fn parse_address(field: &str, text: &str) -> Result<String, Invalid> {
     let text = text.trim();
     let address: lettre::Address = text.parse().map_err(|_| {
-        Invalid::given(field, &text, "is not a mail address such as ops@example.com")
+        Invalid::given(field, text, "is not a mail address such as ops@example.com")
     })?;
     Ok(address.to_string())
 }

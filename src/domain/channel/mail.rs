@@ -72,7 +72,7 @@ impl MailServer {
         let tls = match text(fields, "security")? {
             None => MailTls::Starttls,
             Some(word) => MailTls::from_word(word).ok_or_else(|| {
-                Invalid::given("security", &word, "is unknown; known are starttls, tls, none")
+                Invalid::given("security", word, "is unknown; known are starttls, tls, none")
             })?,
         };
         let port = match fields.get("port") {
@@ -224,7 +224,7 @@ fn parse_host(text: &str) -> Result<String, Invalid> {
     idna::domain_to_ascii_strict(text)
         .ok()
         .filter(|host| !host.is_empty())
-        .ok_or_else(|| Invalid::given("host", &text, "is not a host name such as smtp.example.com"))
+        .ok_or_else(|| Invalid::given("host", text, "is not a host name such as smtp.example.com"))
 }
 
 /// Percent-decoding of one URL part; what is not valid is left as it stands.

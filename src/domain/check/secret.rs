@@ -41,7 +41,7 @@ fn pieces<'a>(
         if name.is_empty() || name.len() > 100 || !name.bytes().all(plain) {
             return Err(Invalid::given(
                 "",
-                &name,
+                name,
                 "is not the name of a secret: letters, digits, _ - and . only",
             ));
         }

@@ -397,7 +397,7 @@ fn version(fields: &mut Fields) -> Result<HttpVersion, Invalid> {
         Some("1.1") => Ok(HttpVersion::Http1),
         Some("2") => Ok(HttpVersion::Http2),
         Some(other) => {
-            Err(Invalid::given("http_version", &other, "is not known; use auto, 1.1 or 2"))
+            Err(Invalid::given("http_version", other, "is not known; use auto, 1.1 or 2"))
         }
     }
 }
