@@ -147,8 +147,8 @@ async fn get_fleet_health(
     let names = names(&mut conn, &fleet).await?;
     let from = sums::begin(from, step_s);
     let sums = sums::read(&mut conn, fleet.key, from, to, step_s, &names).await?;
-    let ready = store::fleet_findings::ready(&mut conn, fleet.key, from, to).await?;
-    let transitions = store::fleet_findings::transitions(&mut conn, fleet.key, from, to).await?;
+    let ready = store::fleet_states::ready(&mut conn, fleet.key, from, to).await?;
+    let transitions = store::fleet_states::transitions(&mut conn, fleet.key, from, to).await?;
     let during = Filter { during: Some((from, to)), limit: 200, ..Filter::default() };
     let findings = store::fleet_findings::list(&mut conn, fleet.key, &during).await?;
     let shown = standing.shown();

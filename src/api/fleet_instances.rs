@@ -132,7 +132,7 @@ async fn list_instances(
     let known = store::fleet_live::instances(&mut conn, fleet.key).await?;
     let names = InstanceNames::of(&fleet.config, &known);
     let whole = whole(&mut conn, &fleet, from, to, &names).await?;
-    let moved = store::fleet_findings::transitions(&mut conn, fleet.key, from, to).await?;
+    let moved = store::fleet_states::transitions(&mut conn, fleet.key, from, to).await?;
     let flips = |name: &str| moved.iter().filter(|m| m.instance == name && !m.planned).count();
     let mut rows: BTreeMap<String, InstanceRow> = known
         .into_iter()

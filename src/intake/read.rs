@@ -29,10 +29,7 @@ const AHEAD_US: i64 = 86_400_000_000;
 /// What one source's lines are read with, from piece to piece: route classes and runs of failures go on.
 #[derive(Debug)]
 pub(super) struct Warm {
-    pub tally: Tally,
-    parser: Option<(Format, Parser)>,
-    /// Of a pasted format, and which that was.
-    pasted: Option<(String, Parser)>,
+    tally: Tally,
 }
 
 /// How a source is to be read.
@@ -74,7 +71,7 @@ pub(super) struct Said {
 
 impl Warm {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { tally: Tally::new(settings), parser: None, pasted: None }
+        Self { tally: Tally::new(settings) }
     }
 
     pub(super) fn read(&mut self, piece: &Piece, recipe: &Recipe) -> Said {
@@ -98,11 +95,8 @@ impl Warm {
                 return said;
             }
         };
-        let mut parser = match self.parser.take() {
-            // The day of stamps without a year moves on; a parser is cheap to make.
-            Some((known, parser)) if known == format => parser,
-            _ => Parser::new(format, &recipe.context),
-        };
+        // Made anew for each piece, since the year of stamps without one moves on.
+        let mut parser = Parser::new(format, &recipe.context);
         let mut format = format;
         let mut refused_in_a_row = 0;
         let mut rest = text;
@@ -131,7 +125,6 @@ impl Warm {
             }
         }
         said.format = Some(format);
-        self.parser = Some((format, parser));
         self.hand_over(&mut said);
         said
     }
@@ -145,12 +138,7 @@ impl Warm {
         recipe: &Recipe,
         said: &mut Said,
     ) {
-        let known = self.pasted.take().filter(|(known, _)| known == pasted);
-        let made = match known {
-            Some((_, parser)) => Ok(parser),
-            None => Parser::custom(pasted, &recipe.context),
-        };
-        let mut parser = match made {
+        let mut parser = match Parser::custom(pasted, &recipe.context) {
             Ok(parser) => parser,
             // It was read when it was saved; an older one may not be what a newer reader takes.
             Err(why) => {
@@ -164,7 +152,6 @@ impl Warm {
                 said.refuse(&line, reason);
             }
         }
-        self.pasted = Some((pasted.to_owned(), parser));
         self.hand_over(said);
     }
 

@@ -16,6 +16,7 @@ pub mod fleet_incidents;
 pub mod fleet_live;
 pub mod fleet_quarters;
 pub mod fleet_sources;
+pub mod fleet_states;
 pub mod fleets;
 pub mod health_read;
 pub mod hub;

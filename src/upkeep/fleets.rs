@@ -1,7 +1,8 @@
 //! Judging fleets: windows whose lines are all here, one after the other, each once. One coordinator at a
 //! time judges a fleet; which one does not matter, since everything it needs is stored. What it remembers
-//! between steps is what it would read again.
+//! between steps is what it would read again, but for lines that came late meanwhile.
 
+mod rows;
 mod watermark;
 mod window;
 

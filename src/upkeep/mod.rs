@@ -138,7 +138,7 @@ impl Upkeep {
         store::fleet_quarters::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_sources::forget_files(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
-        store::fleet_findings::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
+        store::fleet_states::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
         tx.commit().await
     }
 

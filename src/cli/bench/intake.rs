@@ -198,7 +198,7 @@ fn line(into: &mut String, start: Timestamp, n: u32, of: u32) {
     let stamp = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%d/%b/%Y:%H:%M:%S%.3f");
     // Something that looks like chance and is the same every time.
     let dice = n.wrapping_mul(2_654_435_761) >> 8;
-    let status = if dice % 200 == 0 { 500 } else { 200 };
+    let status = if dice.is_multiple_of(200) { 500 } else { 200 };
     let took = 3 + dice % 90;
     let _ = writeln!(
         into,

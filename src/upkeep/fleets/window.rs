@@ -7,7 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::{added, watermark::Known};
+use super::{
+    added,
+    rows::{instant, marks, removal_row, small, transition},
+    watermark::Known,
+};
 use crate::{
     domain::fleet::{
         cell::Window,
@@ -15,14 +19,14 @@ use crate::{
         engine::{About, Archive, Context, Engine, EngineState, WINDOWS_NEEDED},
         event::State,
         finding::{self, Change, End, Finding, Kind, Scope, Severity},
-        timeline::{Instance, Marks, ReadyPoint, Removal, Step, Timeline},
+        timeline::{Instance, ReadyPoint, Removal, Step, Timeline},
     },
     intake::names::InstanceNames,
     store::{
         self,
         fleet_cells::{CellRow, JUDGED, PoolRow},
-        fleet_findings::{ReadyRow, RemovalRow, TransitionRow},
         fleet_live::{Figures, InstanceRow, LiveRow},
+        fleet_states::ReadyRow,
         fleets::FleetRow,
     },
 };
@@ -194,7 +198,7 @@ impl Judge {
         let mut changes = told.findings;
         for point in &told.ready {
             let row = self.ready(point);
-            store::fleet_findings::put_ready(conn, fleet.key, &row).await?;
+            store::fleet_states::put_ready(conn, fleet.key, &row).await?;
         }
         for removal in &told.removals {
             store::fleet_findings::put_removal(conn, fleet.key, &removal_row(removal, now)).await?;
@@ -282,7 +286,7 @@ impl Judge {
                 continue;
             }
             if let Some(row) = transition(instance, old) {
-                store::fleet_findings::put_transition(conn, fleet.key, &row).await?;
+                store::fleet_states::put_transition(conn, fleet.key, &row).await?;
             }
             store::fleet_live::put_instance(conn, fleet.key, &new).await?;
             self.instances.insert(name.clone(), new);
@@ -387,64 +391,4 @@ impl Aside {
         }
         aside
     }
-}
-
-/// What batches noted to the µs, put together.
-fn marks(pools: &[PoolRow]) -> Marks {
-    let mut all = Marks::default();
-    for row in pools {
-        let Some(value) = &row.marks else { continue };
-        // Only we write these; what cannot be read is not worth a fleet that is never judged again.
-        let Ok(marks) = serde_json::from_value::<Marks>(value.clone()) else { continue };
-        all.redispatched.extend(marks.redispatched);
-        all.runs.extend(marks.runs);
-    }
-    all.redispatched.sort_unstable();
-    all.runs.sort_by_key(|run| run.from_us);
-    all
-}
-
-fn transition(instance: &Instance, old: Option<&InstanceRow>) -> Option<TransitionRow> {
-    let state = instance.state.as_str();
-    let at = instant(instance.since_us);
-    let same = old.is_some_and(|old| old.state == state && old.state_at == Some(at));
-    if same || instance.state == State::Unknown {
-        return None;
-    }
-    Some(TransitionRow {
-        at,
-        instance: instance.name.clone(),
-        state: state.to_owned(),
-        source: instance.source.map(|source| source.as_str().to_owned()).unwrap_or_default(),
-        reason: instance.reason.clone(),
-        planned: matches!(instance.state, State::Draining | State::Maintenance),
-    })
-}
-
-fn removal_row(removal: &Removal, now: Timestamp) -> RemovalRow {
-    let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-    RemovalRow {
-        id: store::id_at(now),
-        instance: removal.instance.clone(),
-        failed_at: removal.failed_us.map(instant),
-        removed_at: instant(removal.removed_us),
-        good_at: removal.well_us.map(instant),
-        returned_at: removal.returned_us.map(instant),
-        cause: removal.cause.as_str().to_owned(),
-        reason: removal.reason.clone(),
-        source: removal.source.as_str().to_owned(),
-        ttr_us: removal.time_us(),
-        resolution_us: removal.resolution_us,
-        harmed: count(removal.harmed),
-        client_visible: count(removal.client_visible),
-        minimum_us: removal.minimum_us,
-    }
-}
-
-fn small(n: u32) -> Option<i32> {
-    i32::try_from(n).ok()
-}
-
-fn instant(us: i64) -> Timestamp {
-    Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH)
 }
