@@ -210,7 +210,7 @@ try {
   const sent = { instances, from: to - 40 * 60_000, to, perMinute: 120 };
   const third = (instance, at) => (instance === instances[2] && at > to - 10 * 60_000 ? 0.4 : 0.004);
   await quorate.send(fleetUrl.split("/").pop(), "lb-1", lines({ ...sent, fails: third }));
-  const table = page.getByRole("region", { name: "Instances" });
+  const table = page.getByRole("region", { name: "Instances", exact: true });
   await page
     .getByRole("heading", { level: 1, name: new RegExp(`${instances[2]} failed`) })
     .waitFor({ timeout: 90_000 });

@@ -42,7 +42,7 @@ describe("fleets in words", () => {
     const silent = fleet("edge", { state: "no_data", live_sources: 0, ready: 4 });
     expect(fleetMark(silent)).toBe("unknown");
     expect(readyWords(silent.now)).toBe("not known");
-    expect(behindWords(silent.now, Date.parse("2026-11-30T10:14:04Z") / 1000)).toBe("silent 14\u00a0min");
+    expect(behindWords(silent.now, Date.parse("2026-11-30T10:14:02Z") / 1000)).toBe("silent 14\u00a0min");
     expect(fleetsSentence([silent, fleet("shop", {})])).toBe("Nothing is found, but edge sends nothing.");
   });
 

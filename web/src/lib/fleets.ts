@@ -127,6 +127,7 @@ export function behindWords(now: Fleet["now"], at: number): string {
   const received = epoch(now.received_at);
   const newest = epoch(now.newest_at);
   if (received === null || newest === null) return "none yet";
+  if (now.state === "no_data") return `silent ${largest(at - newest)}`;
   if (now.live_sources === 0) return `silent ${largest(at - received)}`;
   const sources = plural(now.sources, "source");
   const quiet = now.sources - now.live_sources;

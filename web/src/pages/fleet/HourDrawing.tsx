@@ -5,9 +5,9 @@ import { findingMark, isShared, kindWord, sourceWord } from "../../lib/fleets";
 import { count, duration, percent, plural, span } from "../../lib/format";
 import { epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
-import { type Stretch, stretches } from "../fleets/ReadyLine";
+import { readySteps, type Stretch, stretches } from "../fleets/ReadyLine";
 import type { Deploy } from "./deploys";
-import { failedShare, fitLabels } from "./hour";
+import { failedShare, fitLabels, isHole } from "./hour";
 
 type Health = Schemas["FleetHealth"];
 type Finding = Pick<
@@ -46,7 +46,7 @@ export function HourDrawing(props: { health: Health; from: number; to: number; m
   const { health, from, to, marked } = props;
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host);
-  const runs = stretches(health.ready, from, to);
+  const runs = stretches(readySteps(health), from, to);
   const plan = planOf(health, runs, from, to, width, marked.deploys.length > 0);
   const called = health.ready.length > 0 && health.ready.every((s) => s.source === "traffic" || s.ready == null);
   const name = called ? "In rotation" : "Ready";
@@ -104,7 +104,7 @@ function planOf(health: Health, runs: Stretch[], from: number, to: number, width
 function summary(name: string, health: Health, runs: Stretch[]): string {
   const { expected } = health.now;
   const known = runs.flatMap((run) => (run.ready === null ? [] : [run.ready]));
-  const holes = health.series.filter((step) => step.attempts == null).length;
+  const holes = health.series.filter((step) => isHole(step, health)).length;
   const worst = Math.max(0, ...health.series.map((step) => failedShare(step) ?? 0));
   return [
     known.length === 0
@@ -298,7 +298,7 @@ function FailedLane({ plan, health, findings }: { plan: Plan; health: Health; fi
       <Findings plan={plan} findings={findings} />
       <Scale plan={plan} top={top} bottom={top + height} most={percent(end, 0)} />
       {health.series
-        .filter((step) => step.attempts == null)
+        .filter((step) => isHole(step, health))
         .map((step) => {
           const start = Math.max(plan.from, epoch(step.at) ?? plan.from);
           const wide = x(Math.min(plan.to, start + health.step_s)) - x(start);

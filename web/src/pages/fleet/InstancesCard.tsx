@@ -8,7 +8,7 @@ import { kindWord, largest, sourceWord } from "../../lib/fleets";
 import { count, millis, NONE, percent, plural } from "../../lib/format";
 import { epoch, utc } from "../../lib/time";
 import { IntervalBar } from "./IntervalBar";
-import { axisEnd, blamedFirst, peersBand, verdictOf } from "./scale";
+import { axisEnd, besideSound, blamedFirst, peersBand, verdictOf } from "./scale";
 
 type Instance = Schemas["FleetInstance"];
 
@@ -45,7 +45,7 @@ export function InstancesCard(props: {
 }) {
   const { instances, error, retry, spanWords, readyWords, before, shared, live, now } = props;
   const [all, setAll] = useState(false);
-  const sorted = blamedFirst(instances ?? []);
+  const sorted = blamedFirst(besideSound(instances ?? []));
   const blamed = sorted.filter((i) => i.findings.length > 0).length;
   const shown = all ? sorted : sorted.slice(0, Math.max(SHOWN, blamed));
   const frame: Frame = {
@@ -234,7 +234,7 @@ function Row({ instance, frame }: { instance: Instance; frame: Frame }) {
 function State({ instance, frame }: { instance: Instance; frame: Frame }) {
   const since = epoch(instance.state_since);
   // Traffic alone tells that it is used, which is less than ready.
-  const used = instance.state === "unknown" && instance.attempts > 0;
+  const used = inRotation(instance);
   const word = used ? "in rotation" : instance.state;
   const by = [
     since === null ? "" : `for ${largest(frame.now - since)}`,
@@ -250,6 +250,10 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
       {instance.state_reason && <div className="muted small">{instance.state_reason}</div>}
     </>
   );
+}
+
+function inRotation({ state, state_source: source, attempts }: Instance): boolean {
+  return (state === "ready" && source === "traffic") || (state === "unknown" && attempts > 0);
 }
 
 function stateMark(state: string): string {

@@ -7,6 +7,16 @@ export function failedShare(step: Pick<Schemas["FleetStep"], "attempts" | "error
   return step.attempts == null || step.attempts === 0 ? null : (step.errors ?? 0) / step.attempts;
 }
 
+/** Whether nothing is known of a step, though its time has come: lines of the running minute are on their way. */
+export function isHole(
+  step: Pick<Schemas["FleetStep"], "at" | "attempts">,
+  { now, step_s }: Pick<Schemas["FleetHealth"], "now" | "step_s">,
+): boolean {
+  if (step.attempts != null) return false;
+  const newest = now.newest_at ? Date.parse(now.newest_at) / 1000 : 0;
+  return now.state === "no_data" || Date.parse(step.at) / 1000 + Math.max(step_s, 60) <= newest;
+}
+
 /** Average width of a letter at 12 px. */
 const LETTER = 6.3;
 /** Between a mark and its label, and between two labels. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
 import { deploysOf } from "./deploys";
-import { fitLabels } from "./hour";
+import { fitLabels, isHole } from "./hour";
 import { badRoutes, columnsOf, shareIn } from "./routes";
 
 const event = (minute: number, instance: string, what: unknown): Schemas["FleetEvent"] => ({
@@ -27,6 +27,14 @@ describe("deploys", () => {
     ]);
     expect((deploys[0]?.to ?? 0) - (deploys[0]?.from ?? 0)).toBe(120);
   });
+});
+
+test("the running minute is no hole, silence is one", () => {
+  const now = (state: string) => ({ now: { state, newest_at: "2026-11-30T10:05:20.000Z" } as never, step_s: 60 });
+  const step = (minute: number) => ({ at: `2026-11-30T10:0${minute}:00.000Z`, attempts: null });
+  expect([3, 4, 5].map((minute) => isHole(step(minute), now("ok")))).toEqual([true, true, false]);
+  expect(isHole(step(5), now("no_data"))).toBe(true);
+  expect(isHole({ ...step(3), attempts: 0 }, now("ok"))).toBe(false);
 });
 
 describe("labels on one line", () => {

@@ -17,7 +17,7 @@ import { useUrlState } from "../../lib/useUrlState";
 import { shareWithin } from "../fleet/scale";
 import { FleetForm } from "./FleetForm";
 import { InstanceMarks } from "./Marks";
-import { ReadyLine } from "./ReadyLine";
+import { ReadyLine, readySteps } from "./ReadyLine";
 import { RecentRemovals } from "./RecentRemovals";
 
 type Fleet = Schemas["Fleet"];
@@ -175,7 +175,7 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
       <td className="off">
         {health.data && fleet.now.state !== "waiting" && (
           <ReadyLine
-            steps={health.data.ready}
+            steps={readySteps(health.data)}
             from={to - DAY}
             to={to}
             expected={fleet.now.expected}
@@ -203,9 +203,9 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
 function inWords(fleet: Fleet, now: number): string {
   const { state, worst } = fleet.now;
   if (state === "waiting") return "No line has arrived yet. Its page has the command that sends them.";
-  const received = epoch(fleet.now.received_at);
-  if (state === "no_data" && received !== null)
-    return `It has sent nothing since ${when(received, now)}. What was known then is not taken for now.`;
+  const newest = epoch(fleet.now.newest_at);
+  if (state === "no_data" && newest !== null)
+    return `Its newest line is of ${when(newest, now)}. What was known then is not taken for now.`;
   if (worst) return worst.sentence;
   const traffic = fleet.now.ready == null && fleet.now.in_rotation != null;
   return traffic ? "Known from traffic alone: in rotation, which is less than ready." : "";
