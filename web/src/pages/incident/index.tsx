@@ -80,7 +80,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
             {evidence.locations.length > 0 && <Seats seats={seats(evidence.locations)} needed={evidence.needed} />}
             <span className="muted small">
               {decidedWords(incident)}
-              {evidence.scope ? ` · scope: ${evidence.scope}` : ""}
+              {evidence.scope && !incident.fleet ? ` · scope: ${evidence.scope}` : ""}
             </span>
           </div>
         </div>
