@@ -228,7 +228,8 @@ async fn list_fleet_events(
     let limit = page_limit(query.limit)?;
     let mut conn = state.pool.acquire().await?;
     let fleet = find(&mut conn, id, false).await?;
-    let to = query.to.map_or(state.clock.now(), |at| at.0);
+    // What was said this very moment belongs to it.
+    let to = query.to.map_or(state.clock.now() + SignedDuration::from_millis(1), |at| at.0);
     let hour = || to.saturating_sub(SignedDuration::from_hours(1)).unwrap_or(to);
     let from = query.from.map_or_else(hour, |at| at.0);
     let rows = store::fleet_events::list(&mut conn, fleet.key, from, to, limit).await?;

@@ -232,7 +232,6 @@ async fn what_cannot_be_meant_is_refused_by_name() {
     refused("format=kubernetes", "format").await;
     refused("tz=Mars/Olympus", "tz").await;
     refused("role=king", "role").await;
-    refused("source=", "source").await;
     refused("colour=red", "colour").await;
     let plain = async |encoding: &str| {
         send(&api, &shop, "source=a", "no archive", &[("content-encoding", encoding)]).await
@@ -293,5 +292,4 @@ async fn platforms_say_what_differs_and_who_is_gone() {
         "what": {"check": {"passed": false}}});
     assert_eq!(api.post(&path, own).await.is(200)["accepted"], 1);
     api.post(&path, json!({"at_us": 1})).await.refuses(422, "[0]");
-    api.post(&format!("fleets/{shop}/events?source="), json!({})).await.refuses(422, "source");
 }
