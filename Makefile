@@ -1,7 +1,7 @@
 # run    everything on this machine; the first time it installs and builds what is missing
 # test   all checks
 # bench  the benchmark harness: ratios, in one run each
-# drill  kills things and looks whether they come back
+# drill  kills things and looks whether they come back; faults behind the real nginx and HAProxy
 # fuzz   the readers of logs on made-up lines: make fuzz SECONDS=600
 # fmt    formats everything
 
@@ -49,7 +49,7 @@ bench:
 
 drill:
 	scripts/setup drill
-	cargo nextest run --profile drill
+	cargo nextest run --profile drill --run-ignored all
 
 # The sanitizer needs what is not stable; the compiler is the usual one.
 fuzz:

@@ -346,7 +346,9 @@ mod tests {
     }
 
     fn tempdir() -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("quorate-ship-{}", uuid::Uuid::new_v4()));
+        let thread = format!("{:?}", std::thread::current().id());
+        let name = format!("quorate-ship-{}-{thread}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).unwrap();
         dir
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use quorate::{
     accesslog::{Context, Format, Line, Parser},
     domain::fleet::{
+        cell::Window,
         settings::Settings,
         tally::{Role, SourceInfo, Tally},
         timeline::{Marks, ReadyPoint, Removal, Step, Timeline},
@@ -35,7 +36,7 @@ fn run() -> (Timeline, Vec<ReadyPoint>, BTreeMap<(String, i64), Removal>) {
         }
     }
     events.sort_by_key(|event| event.at_us);
-    let windows: BTreeMap<i64, _> = tally
+    let mut windows: BTreeMap<i64, _> = tally
         .take_all()
         .into_iter()
         .filter(|taken| taken.pool == "app")
@@ -44,8 +45,8 @@ fn run() -> (Timeline, Vec<ReadyPoint>, BTreeMap<(String, i64), Removal>) {
     let (first, last) = (*windows.keys().next().unwrap(), *windows.keys().last().unwrap());
     let mut line = Timeline::new("app", &settings);
     let (mut ready, mut removals) = (Vec::new(), BTreeMap::new());
-    for (index, window) in windows {
-        assert!((first..=last).contains(&index));
+    for index in first..=last {
+        let window = windows.remove(&index).unwrap_or_else(|| Window::new(index));
         let within = |us: i64| us.div_euclid(MINUTE) == index;
         let now: Vec<_> = events.iter().filter(|event| within(event.at_us)).cloned().collect();
         let told = line.step(Step {

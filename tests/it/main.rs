@@ -22,6 +22,8 @@ mod drill;
 mod end_to_end;
 mod fleet_golden;
 mod fleet_intake;
+mod fleet_kill;
+mod fleet_lab;
 mod fleet_outage;
 mod fleet_settings;
 mod layering;

@@ -34,10 +34,17 @@ impl Timeline {
             let reason = recent.iter().rev().find_map(|restart| restart.reason.as_deref());
             let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             let loops = if looping { ": a crash loop" } else { "" };
-            let sentence = format!(
-                "{} restarted {count} times within an hour, {certain} of them certain{why}{loops}.",
-                instance.name
-            );
+            let sentence = if count == 0 {
+                format!(
+                    "{} is in a crash loop: the platform waits before it starts it again{why}.",
+                    instance.name
+                )
+            } else {
+                format!(
+                    "{} restarted {count} times within an hour, {certain} of them certain{why}{loops}.",
+                    instance.name
+                )
+            };
             let severity = if looping { Severity::Critical } else { Severity::Warning };
             let from = times.first().copied().or(instance.back_off_us).unwrap_or(now);
             let mut finding = self.about(instance, Kind::Restart, severity, from, sentence);
