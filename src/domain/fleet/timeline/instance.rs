@@ -58,6 +58,8 @@ pub struct Instance {
     pub(super) removal: Option<Removal>,
     /// The removal has news that were not told.
     pub(super) removal_news: bool,
+    /// Removals of the same step before that one, which were not told either.
+    pub(super) past_removals: Vec<Removal>,
     pub(super) came_us: Option<i64>,
     counted_us: Option<i64>,
 }
@@ -121,6 +123,7 @@ impl Instance {
             probes: Probes::default(),
             removal: None,
             removal_news: false,
+            past_removals: Vec::new(),
             came_us: None,
             counted_us: None,
         }

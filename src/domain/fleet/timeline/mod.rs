@@ -289,7 +289,7 @@ impl Timeline {
                 self.rotation(&name, since, false, told);
             }
         }
-        told.removals.extend(self.instances.values_mut().filter_map(Instance::removal_news));
+        told.removals.extend(self.instances.values_mut().flat_map(Instance::removal_news));
     }
 
     /// Traffic says that an instance came into rotation or left it.

@@ -101,7 +101,7 @@ impl Instance {
         let seen = [self.streak.first_us, self.failed_run_us, hint];
         let failed_us = seen.into_iter().flatten().filter(|at| *at <= event.at_us).min();
         let exact = matches!(event.source, Source::Haproxy | Source::Envoy);
-        self.removal = Some(Removal {
+        self.begin(Removal {
             instance: self.name.clone(),
             failed_us: if cause.on_purpose() { None } else { failed_us },
             removed_us: event.at_us,
@@ -115,13 +115,11 @@ impl Instance {
             well_us: None,
             returned_us: None,
         });
-        self.removal_news = true;
-        self.failed_run_us = None;
     }
 
     /// Traffic stopped for it alone: it left when its last attempt ended.
     pub(super) fn left(&mut self, at_us: i64, minimum_us: Option<i64>) {
-        self.removal = Some(Removal {
+        self.begin(Removal {
             instance: self.name.clone(),
             failed_us: self.failed_run_us.filter(|failed| *failed <= at_us),
             removed_us: at_us,
@@ -135,8 +133,6 @@ impl Instance {
             well_us: None,
             returned_us: None,
         });
-        self.removal_news = true;
-        self.failed_run_us = None;
     }
 
     /// It is ready again. True if a removal ended by it.
@@ -168,9 +164,22 @@ impl Instance {
         }
     }
 
-    /// The removal if there is something new about it.
-    pub(super) fn removal_news(&mut self) -> Option<Removal> {
-        std::mem::take(&mut self.removal_news).then(|| self.removal.clone()).flatten()
+    /// Removals of which there is something new.
+    pub(super) fn removal_news(&mut self) -> Vec<Removal> {
+        let mut news = std::mem::take(&mut self.past_removals);
+        if std::mem::take(&mut self.removal_news) {
+            news.extend(self.removal.clone());
+        }
+        news
+    }
+
+    /// Another removal begins.
+    fn begin(&mut self, removal: Removal) {
+        let past = self.removal.replace(removal);
+        if std::mem::replace(&mut self.removal_news, true) {
+            self.past_removals.extend(past);
+        }
+        self.failed_run_us = None;
     }
 }
 
