@@ -1,7 +1,7 @@
 //! Follows log files and forwards their bytes, each once: the files are the buffer, the coordinator keeps
 //! how far it has each of them, and a file keeps its identity through rotation, packing and restarts.
 //!
-//! * [`file`]: one file by its content: what it begins with, how to read on in it, packed or not.
+//! * [`mod@file`]: one file by its content: what it begins with, how to read on in it, packed or not.
 //! * [`state`]: which files were seen and how far they were taken, on disk.
 //! * [`lane`]: one followed path: its present file and what it was before, in order.
 //! * [`stdin`]: the same from a pipe.
