@@ -108,6 +108,8 @@ pub struct SendLogs {
     pub file: Option<String>,
     /// Where in the file's decompressed text this part begins; needed with `file`.
     pub offset: Option<u64>,
+    /// The file ends with this part: its last line counts although it has no end. Only with `file`.
+    pub end: Option<bool>,
     /// Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given.
     pub tz: Option<String>,
 }
@@ -121,7 +123,7 @@ pub struct LogsTaken {
     /// Some of those, masked.
     pub samples: Vec<Refused>,
     /// Where the next part of the file begins; null without `file`. A last line without its end is left
-    /// for the next part.
+    /// for the next part, unless this part is said to be the last.
     pub next_offset: Option<u64>,
     /// Bytes of this part that had been taken before, and count nothing.
     pub duplicate_bytes: u64,
@@ -231,6 +233,9 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
         }
         (None, None) => None,
     };
+    if query.end.is_some() && file.is_none() {
+        return Err(ApiError::invalid("end", "is one of a file; file is missing"));
+    }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     Ok(Delivery {
         source,
@@ -238,6 +243,7 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
         format: query.format,
         tz: query.tz,
         file,
+        end: query.end.unwrap_or(false),
         encoding: encoding(headers)?,
         json: kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json"),
     })

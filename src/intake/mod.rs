@@ -83,6 +83,8 @@ pub struct Delivery {
     pub tz: Option<String>,
     /// Id of the file, and where in its decompressed text this begins.
     pub file: Option<(String, u64)>,
+    /// The file ends with this: its last line counts without its line feed.
+    pub end: bool,
     pub encoding: Encoding,
     /// The content type says JSON.
     pub json: bool,
@@ -157,9 +159,10 @@ impl Intake {
         let cutting = tokio::task::spawn_blocking({
             let (encoding, json) = (delivery.encoding, delivery.json);
             let offset = delivery.file.as_ref().map_or(0, |(_, offset)| *offset);
-            let whole_lines = delivery.file.is_some();
+            let of_file = delivery.file.is_some();
+            let whole_lines = of_file && !delivery.end;
             // Offsets are those of a file's own text, whatever the content type says.
-            let shape = match (whole_lines, json) {
+            let shape = match (of_file, json) {
                 (true, _) => Some(Shape::Lines),
                 (false, true) => Some(Shape::Objects),
                 (false, false) => None,

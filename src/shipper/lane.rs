@@ -275,20 +275,30 @@ impl Lane {
             loop {
                 let (read_on, batch, mut left, ended) = self.read(reader, rest).await?;
                 reader = read_on;
-                let batch = if batch.is_empty() && ended && last {
-                    std::mem::take(&mut left)
-                } else {
-                    batch
-                };
+                let unfinished = batch.is_empty() && ended && last;
+                let mut batch = if unfinished { std::mem::take(&mut left) } else { batch };
                 rest = left;
                 if batch.is_empty() {
                     return Ok(moved);
                 }
+                if !unfinished {
+                    end_line(&mut batch);
+                }
                 let offset = held.known.next;
-                let next = self.deliver(held.known.id, offset, &batch, pulse).await?;
+                let part = (offset, batch.as_slice(), unfinished);
+                let Some(next) = self.deliver(held.known.id, part, pulse).await? else {
+                    continue 'anew;
+                };
+                if next == offset {
+                    tracing::warn!(
+                        path = %held.found.path.display(), offset,
+                        "the coordinator takes nothing of this part; looking at it again later"
+                    );
+                    return Ok(moved);
+                }
                 moved = true;
-                self.took(held, next.unwrap_or(offset))?;
-                if next != Some(offset + batch.len() as u64) {
+                self.took(held, next)?;
+                if next != offset + batch.len() as u64 {
                     continue 'anew;
                 }
             }
@@ -321,18 +331,17 @@ impl Lane {
         self.state.remember(&self.path, &held.known)
     }
 
-    /// Sends one batch until the coordinator has said where the file stands: that position, or none when
-    /// the batch has to be made smaller.
+    /// Sends one part (where it begins, its bytes, whether the file ends with it) until the coordinator
+    /// has said where the file stands: that position, or none when the part has to be made smaller.
     pub(super) async fn deliver(
         &mut self,
         file: Uuid,
-        offset: u64,
-        batch: &[u8],
+        (offset, batch, end): (u64, &[u8], bool),
         pulse: &Pulse,
     ) -> Result<Option<u64>, Stopped> {
         loop {
             pulse.moved();
-            let trouble = match self.link.send(file, offset, batch).await {
+            let trouble = match self.link.send(file, offset, batch, end).await {
                 Ok(Answer::Taken { next, rejected, accepted }) => {
                     if self.patience.fine() {
                         tracing::info!(path = %self.path.display(), "lines are taken again");
@@ -372,6 +381,14 @@ impl Lane {
             }
         }
         Ok(())
+    }
+}
+
+/// A line that is too long to be one goes in pieces, and each piece needs an end of its own, or it would
+/// wait for ever. What it costs is a byte of what nobody can read anyway; positions stay as they are.
+pub(super) fn end_line(batch: &mut [u8]) {
+    if let Some(last) = batch.last_mut() {
+        *last = b'\n';
     }
 }
 

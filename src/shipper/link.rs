@@ -73,12 +73,20 @@ impl Link {
         self.uplink.patience()
     }
 
-    /// Sends bytes of a file that begin at `offset`.
-    pub async fn send(&self, file: Uuid, offset: u64, batch: &[u8]) -> Result<Answer, Trouble> {
+    /// Sends bytes of a file that begin at `offset`. `end`: the file ends with them, and its last line
+    /// counts as it is; otherwise a line without its end is left for the next batch.
+    pub async fn send(
+        &self,
+        file: Uuid,
+        offset: u64,
+        batch: &[u8],
+        end: bool,
+    ) -> Result<Answer, Trouble> {
+        let end = if end { "&end=true" } else { "" };
         let packed = zstd::encode_all(batch, 1).map_err(|e| Trouble::Other(e.to_string()))?;
         let request = self
             .uplink
-            .request(Method::POST, &format!("{}&file={file}&offset={offset}", self.path))?
+            .request(Method::POST, &format!("{}&file={file}&offset={offset}{end}", self.path))?
             .header(header::CONTENT_TYPE, "text/plain")
             .header(header::CONTENT_ENCODING, "zstd")
             .body(packed);

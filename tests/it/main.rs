@@ -39,6 +39,7 @@ mod probe_http;
 mod probe_tls;
 mod races;
 mod retention;
+mod ship;
 mod support;
 mod triage;
 mod turmoil;

@@ -2902,7 +2902,7 @@ export interface components {
             /**
              * Format: int64
              * @description Where the next part of the file begins; null without `file`. A last line without its end is left
-             *     for the next part.
+             *     for the next part, unless this part is said to be the last.
              */
             next_offset?: number | null;
             /**
@@ -4595,6 +4595,8 @@ export interface operations {
                 file?: string;
                 /** @description Where in the file's decompressed text this part begins; needed with `file`. */
                 offset?: number;
+                /** @description The file ends with this part: its last line counts although it has no end. Only with `file`. */
+                end?: boolean;
                 /** @description Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given. */
                 tz?: string;
             };
