@@ -110,6 +110,7 @@ impl IncidentRow {
             evidence_stale: row.evidence_stale,
             acked_at: row.acked_at.map(At),
             acked_by: row.acked_by,
+            title: row.title,
             sentence: row.sentence,
         }
     }

@@ -18,6 +18,7 @@ use super::{
     request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
 use crate::{
+    domain::ids::MonitorKey,
     store::{
         self,
         incidents_read::{Filter, IncidentRow as Row},
@@ -74,6 +75,9 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<At>,
     pub acked_by: Option<String>,
+    /// What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+    /// and a state.
+    pub title: Option<String>,
     /// As it was told last.
     pub sentence: String,
 }
@@ -234,7 +238,8 @@ async fn get_incident(
     Ok(Json(load(&mut conn, id, state.clock.now()).await?))
 }
 
-/// Acknowledges an open incident: somebody is at it. Harmless when it is already acknowledged.
+/// Acknowledges an open incident: somebody is at it. With it all that share its alert are acknowledged: one
+/// alert, one answer. Harmless when it is already acknowledged.
 #[utoipa::path(post, path = "/incidents/{id}/ack", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn acknowledge_incident(
@@ -246,7 +251,7 @@ async fn acknowledge_incident(
     acknowledge(&state, &caller, id, true).await
 }
 
-/// Takes an acknowledgement back.
+/// Takes an acknowledgement back, of all that share the alert.
 #[utoipa::path(post, path = "/incidents/{id}/unack", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn unacknowledge_incident(
@@ -274,7 +279,7 @@ async fn note_incident(
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let row = lock(&mut tx, id).await?;
-    event(&mut tx, &row, "note", &caller, text, now).await?;
+    event(&mut tx, (row.monitor, id), "note", &caller, text, now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
@@ -325,24 +330,35 @@ async fn acknowledge(
     if row.resolved_at.is_some() {
         return Err(ApiError::in_use("This incident is over."));
     }
+    let together = match &row.fleet {
+        Some(fleet) => store::fleet_incidents::open_together(&mut tx, fleet.key, id).await?,
+        None => vec![id],
+    };
     let by = yes.then_some(caller.name.as_str());
-    if store::incidents_read::acknowledge(&mut tx, row.monitor, id, by, now).await? {
-        let (kind, sentence) = if yes {
-            ("acked", format!("{} is at it.", caller.name))
-        } else {
-            ("unacked", format!("{} took the acknowledgement back.", caller.name))
-        };
-        event(&mut tx, &row, kind, caller, &sentence, now).await?;
+    for one in together {
+        if store::incidents_read::acknowledge(&mut tx, row.monitor, one, by, now).await? {
+            let (kind, sentence) = if yes {
+                ("acked", format!("{} is at it.", caller.name))
+            } else {
+                ("unacked", format!("{} took the acknowledgement back.", caller.name))
+            };
+            event(&mut tx, (row.monitor, one), kind, caller, &sentence, now).await?;
+        }
     }
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
 }
 
-/// Takes the locks in their order: the monitor's, then the incident's by changing it.
+/// Takes the locks in their order: the monitor's or the fleet's, then the incident's by changing it.
 async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let row = find(conn, id).await?;
-    store::live::lock(conn, &[row.monitor.0]).await?;
+    match &row.fleet {
+        Some(fleet) => store::fleet_live::lock(conn, fleet.key).await?,
+        None => {
+            store::live::lock(conn, &[row.monitor.0]).await?;
+        }
+    }
     find(conn, id).await
 }
 
@@ -353,25 +369,16 @@ pub async fn find(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
 
 async fn event(
     conn: &mut PgConnection,
-    row: &Row,
+    (monitor, incident): (MonitorKey, Uuid),
     kind: &str,
     caller: &Caller,
     sentence: &str,
     now: Timestamp,
 ) -> ApiResult<()> {
     let actor = Some(caller.name.as_str());
-    store::incidents::add_event(
-        conn,
-        row.monitor,
-        row.incident,
-        now,
-        kind,
-        actor,
-        sentence,
-        &json!({}),
-    )
-    .await?;
-    let (subject, detail) = (format!("incident:{}", row.incident), json!({ "text": sentence }));
+    store::incidents::add_event(conn, monitor, incident, now, kind, actor, sentence, &json!({}))
+        .await?;
+    let (subject, detail) = (format!("incident:{incident}"), json!({ "text": sentence }));
     store::audit::add(conn, now, &caller.name, &format!("incident.{kind}"), &subject, &detail)
         .await?;
     store::wake::notify(conn, "state").await?;

@@ -13,6 +13,7 @@ use super::{
     AppState,
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
+    fleets::find as find_fleet,
     request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
 use crate::{
@@ -37,8 +38,10 @@ pub struct Maintenance {
     pub start: At,
     pub end: At,
     pub phase: Phase,
-    /// Null covers all monitors.
+    /// Null, with `fleets` null as well, covers everything; empty when it covers fleets alone.
     pub monitors: Option<Vec<Uuid>>,
+    /// Fleets whose alerts it keeps silent; null when it names none.
+    pub fleets: Option<Vec<Uuid>>,
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
@@ -60,8 +63,11 @@ pub struct NewMaintenance {
     pub name: String,
     pub start: At,
     pub end: At,
-    /// Ids or names; null or left out covers all monitors.
+    /// Ids or names. A window that names neither monitors nor fleets covers all of both.
     pub monitors: Option<Vec<String>>,
+    /// Ids or names of fleets whose alerts it keeps silent. A fleet has no probes to pause and no share in an
+    /// SLO of its own, so the other two switches are about monitors.
+    pub fleets: Option<Vec<String>>,
     /// On unless said otherwise.
     pub suppress_alerts: Option<bool>,
     /// On unless said otherwise.
@@ -77,6 +83,8 @@ pub struct ListMaintenance {
     pub phase: Option<Phase>,
     /// Windows that cover this monitor.
     pub monitor: Option<Uuid>,
+    /// Windows that cover this fleet.
+    pub fleet: Option<Uuid>,
     pub limit: Option<u32>,
     pub cursor: Option<String>,
 }
@@ -99,6 +107,9 @@ async fn list_maintenance(
         let key =
             store::monitors::key(&mut conn, id).await?.ok_or(ApiError::NotFound("monitor"))?;
         filter.monitor = Some(key.0);
+    }
+    if let Some(id) = query.fleet {
+        filter.fleet = Some(find_fleet(&mut conn, id, false).await?.key.0);
     }
     match query.phase {
         None => {}
@@ -134,17 +145,15 @@ async fn create_maintenance(
         return Err(ApiError::invalid("end", "is more than 366 days after the start"));
     }
     let mut tx = state.pool.begin().await?;
-    let monitors = match &body.monitors {
-        None => None,
-        Some(words) => Some(keys(&mut tx, words).await?),
-    };
+    let covered = covered(&mut tx, &body).await?;
     let id = store::id_at(now);
     let new = store::maintenance::NewMaintenance {
         id,
         name: name.as_str(),
         start_at: start,
         end_at: end,
-        monitors: monitors.as_deref(),
+        monitors: covered.monitors.as_deref(),
+        fleets: covered.fleets.as_deref(),
         suppress_alerts: body.suppress_alerts.unwrap_or(true),
         exclude_from_slo: body.exclude_from_slo.unwrap_or(true),
         pause_probes: body.pause_probes.unwrap_or(false),
@@ -153,7 +162,7 @@ async fn create_maintenance(
     store::maintenance::insert(&mut tx, &new, now).await?;
     let detail = json!({
         "name": new.name, "start": At(start), "end": At(end), "monitors": body.monitors,
-        "suppress_alerts": new.suppress_alerts, "exclude_from_slo": new.exclude_from_slo,
+        "fleets": body.fleets, "suppress_alerts": new.suppress_alerts, "exclude_from_slo": new.exclude_from_slo,
         "pause_probes": new.pause_probes,
     });
     store::audit::add(&mut tx, now, &caller.name, "maintenance.create", &subject(id), &detail)
@@ -245,13 +254,48 @@ async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Mai
     row.map(|row| Maintenance::shown(row, now)).ok_or(ApiError::NotFound("window"))
 }
 
-async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
-    if words.is_empty() {
-        return Err(ApiError::invalid(
-            "monitors",
-            "is empty: name at least one, or leave it out for all",
-        ));
+/// What a window covers, as keys: see `store::maintenance::NewMaintenance`.
+struct Covered {
+    monitors: Option<Vec<i32>>,
+    fleets: Option<Vec<i32>>,
+}
+
+async fn covered(conn: &mut PgConnection, body: &NewMaintenance) -> ApiResult<Covered> {
+    let (monitors, fleets) = (body.monitors.as_deref(), body.fleets.as_deref());
+    let empty = |list: Option<&[String]>| list.is_some_and(<[String]>::is_empty);
+    let some = |list: Option<&[String]>| list.is_some_and(|list| !list.is_empty());
+    let refused = |field| {
+        Err(ApiError::invalid(field, "is empty: name at least one, or leave it out for all"))
+    };
+    if empty(monitors) && !some(fleets) {
+        return refused("monitors");
     }
+    if empty(fleets) && !some(monitors) {
+        return refused("fleets");
+    }
+    let fleets = match fleets {
+        Some(words) if !words.is_empty() => Some(fleet_keys(conn, words).await?),
+        _ => None,
+    };
+    let monitors = match monitors {
+        Some(words) => Some(keys(conn, words).await?),
+        None => fleets.as_ref().map(|_| Vec::new()),
+    };
+    Ok(Covered { monitors, fleets })
+}
+
+async fn fleet_keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
+    let mut keys = Vec::with_capacity(words.len());
+    for (i, word) in words.iter().enumerate() {
+        match store::fleets::named(conn, word).await? {
+            Some(fleet) => keys.push(fleet.key.0),
+            None => return Err(ApiError::given(format!("fleets[{i}]"), word, "is no fleet")),
+        }
+    }
+    Ok(keys)
+}
+
+async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
     let known = store::monitors::named(conn, words).await?;
     for (i, word) in words.iter().enumerate() {
         if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
@@ -277,6 +321,7 @@ impl Maintenance {
             end: At(row.end_at),
             phase,
             monitors: row.monitors,
+            fleets: row.fleets,
             suppress_alerts: row.suppress_alerts,
             exclude_from_slo: row.exclude_from_slo,
             pause_probes: row.pause_probes,

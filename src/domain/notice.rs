@@ -123,11 +123,22 @@ pub struct FleetFacts {
     pub findings: Vec<FleetLine>,
 }
 
+impl FleetFacts {
+    /// What is wrong in a few words: the gravest of what was found.
+    pub fn title(&self) -> Option<&str> {
+        let title = self.findings.first()?.title.as_str();
+        (!title.is_empty()).then_some(title)
+    }
+}
+
 /// One finding of a fleet's alert.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetLine {
     /// `fleet:{uid}:{kind}:{instance}`
     pub subject: String,
+    /// What is wrong in a few words; empty in notices that are older than titles.
+    #[serde(default)]
+    pub title: String,
     pub severity: Severity,
     pub sentence: String,
     /// It goes on.

@@ -3,11 +3,13 @@
 //! [`compose`] turns a notice into a [`Message`], which knows nothing of mail or chat. How it looks in
 //! mail is `mail_body`; webhooks carry facts rather than sentences, see `webhook`.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use url::Url;
 
 use crate::domain::{
-    notice::{LocationLine, Notice, NoticeKind, Severity},
+    notice::{FleetFacts, LocationLine, Notice, NoticeKind, Severity},
     observation::Class,
 };
 
@@ -100,8 +102,25 @@ pub fn name(notice: &Notice) -> &str {
     }
 }
 
-/// One or two words in front of the subject.
-fn state(notice: &Notice) -> &'static str {
+/// In front of the subject: one or two words, or what is wrong in a fleet.
+fn state(notice: &Notice) -> Cow<'_, str> {
+    let of_fleet = notice.fleet.as_ref().and_then(FleetFacts::title);
+    match (of_fleet, notice.kind) {
+        (Some(title), kind) if !kind.ends() || notice.collapsed => sentence_case(title),
+        _ => Cow::Borrowed(state_word(notice)),
+    }
+}
+
+/// Begins with a capital, unless it begins with the name of an instance: those hold digits or marks.
+fn sentence_case(title: &str) -> Cow<'_, str> {
+    let first = title.split(' ').next().unwrap_or_default();
+    if first.is_empty() || !first.chars().all(|c| c.is_ascii_lowercase()) {
+        return Cow::Borrowed(title);
+    }
+    Cow::Owned(format!("{}{}", title[..1].to_ascii_uppercase(), &title[1..]))
+}
+
+fn state_word(notice: &Notice) -> &'static str {
     match notice.kind {
         NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
         NoticeKind::Resolved if notice.fleet.is_some() => "As usual again",
@@ -131,6 +150,25 @@ fn state(notice: &Notice) -> &'static str {
 pub fn headline(notice: &Notice) -> String {
     let name = name(notice);
     let is = adjective(notice, notice.severity);
+    if let Some(title) = notice.fleet.as_ref().and_then(FleetFacts::title) {
+        match notice.kind {
+            NoticeKind::Opened => return format!("{name}: {title}."),
+            NoticeKind::Reopened => return format!("{name}, again: {title}."),
+            NoticeKind::AfterMaintenance => {
+                return format!("{name}, still after the maintenance: {title}.");
+            }
+            NoticeKind::Moved => {
+                let still = match notice.previous_severity {
+                    Some(before) if before > notice.severity => {
+                        format!("no longer {}, but still {is}", adjective(notice, before))
+                    }
+                    _ => format!("now {is}"),
+                };
+                return format!("{name} is {still}: {title}.");
+            }
+            _ => {}
+        }
+    }
     match notice.kind {
         NoticeKind::Opened => format!("{name} is {is}."),
         NoticeKind::Reopened => format!("{name} is {is} again."),
@@ -220,9 +258,15 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
         fact("Target", monitor.target.clone());
         fact("Group", monitor.group.clone());
     }
-    // The first finding is the sentence.
-    for line in notice.fleet.iter().flat_map(|fleet| fleet.findings.iter().skip(1)).take(10) {
-        fact(if line.open { "Also" } else { "Over" }, line.sentence.clone());
+    // The first finding is the sentence, until all are over: then the sentence tells their end.
+    let told = usize::from(!notice.kind.ends());
+    for line in notice.fleet.iter().flat_map(|fleet| fleet.findings.iter().skip(told)).take(10) {
+        let label = match (notice.kind.ends(), line.open) {
+            (true, _) => "Was",
+            (false, true) => "Also",
+            (false, false) => "Over",
+        };
+        fact(label, line.sentence.clone());
     }
     fact("Began", instant(notice.incident.started_at, &around.zone));
     if let Some(ended) = notice.incident.ended_at {

@@ -73,8 +73,9 @@ pub(super) fn recovery() -> Notice {
 pub(super) fn fleet_alert() -> Notice {
     let mut notice = outage();
     let uid = Uuid::from_u128(0x3);
-    let line = |kind: &str, sentence: &str, severity| FleetLine {
+    let line = |kind: &str, title: &str, sentence: &str, severity| FleetLine {
         subject: format!("fleet:{uid}:{kind}"),
+        title: title.into(),
         severity,
         sentence: sentence.into(),
         open: true,
@@ -88,8 +89,18 @@ pub(super) fn fleet_alert() -> Notice {
         uid,
         name: "shop".into(),
         findings: vec![
-            line("errors:10.9.0.11:80", &notice.sentence, Severity::Partial),
-            line("restart:10.9.0.12:80", "10.9.0.12 restarted 3 times.", Severity::Degraded),
+            line(
+                "errors:10.9.0.11:80",
+                "10.9.0.11:80 fails more than its peers",
+                &notice.sentence,
+                Severity::Partial,
+            ),
+            line(
+                "restart:10.9.0.12:80",
+                "10.9.0.12:80 keeps restarting",
+                "10.9.0.12 restarted 3 times.",
+                Severity::Degraded,
+            ),
         ],
     });
     notice.locations = Vec::new();

@@ -117,6 +117,7 @@ pub struct Filter {
     /// True: open ones only; false: closed ones only.
     pub open: Option<bool>,
     pub finding: Option<Uuid>,
+    pub kind: Option<Kind>,
     /// Going on at some time within this span.
     pub during: Option<(Timestamp, Timestamp)>,
     /// Below this one in the order.
@@ -140,6 +141,7 @@ pub async fn list(
          where fleet_id = $1 and ($2::bool is null or (to_at is null) = $2) and ($3::uuid is null or finding_id = $3)
            and ($4::timestamptz is null or (from_at < $5 and (to_at is null or to_at > $4)))
            and ($6::timestamptz is null or (from_at, finding_id) < ($6, $7::uuid))
+           and ($9::text is null or kind = $9)
          order by from_at desc, finding_id desc limit $8",
         fleet.0,
         f.open,
@@ -148,7 +150,8 @@ pub async fn list(
         to.map(|t| t.to_sqlx()) as _,
         before_at.map(|t| t.to_sqlx()) as _,
         before_id,
-        f.limit
+        f.limit,
+        f.kind.map(Kind::as_str)
     )
     .map(Raw::read)
     .fetch_all(conn)

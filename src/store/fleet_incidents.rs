@@ -26,6 +26,8 @@ pub struct Member {
     pub resolved_at: Option<Timestamp>,
     pub resolve_reason: Option<String>,
     pub suppressed: bool,
+    /// What is wrong in a few words; none of one that is older than titles.
+    pub title: Option<String>,
     pub sentence: String,
 }
 
@@ -36,22 +38,53 @@ impl Member {
     }
 }
 
-/// Puts a new incident under a fleet and its group.
+/// Puts a new incident under a fleet and its group, and gives it its title.
 pub async fn adopt(
     conn: &mut PgConnection,
     incident: Uuid,
     fleet: FleetKey,
     group: Uuid,
+    title: &str,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "update incident set fleet_id = $2, group_id = $3 where monitor_id = 0 and incident_id = $1",
+        "update incident set fleet_id = $2, group_id = $3, title = $4 where monitor_id = 0 and incident_id = $1",
         incident,
         fleet.0,
-        group
+        group,
+        title
     )
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// What is wrong has changed: who is named, or how it is meant.
+pub async fn set_title(conn: &mut PgConnection, incident: Uuid, title: &str) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update incident set title = $2 where monitor_id = 0 and incident_id = $1",
+        incident,
+        title
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Open incidents that share an alert, the one itself included, in the order of their opening.
+pub async fn open_together(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    incident: Uuid,
+) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar!(
+        "select i.incident_id from incident i join incident o on o.fleet_id = i.fleet_id and o.group_id = i.group_id
+         where i.fleet_id = $1 and o.incident_id = $2 and i.resolved_at is null
+         order by i.opened_at, i.incident_id for no key update of i",
+        fleet.0,
+        incident
+    )
+    .fetch_all(conn)
+    .await
 }
 
 /// All incidents of the groups that have an open one, or that one of `also` belongs to; locked, the
@@ -63,7 +96,7 @@ pub async fn members(
 ) -> sqlx::Result<Vec<Member>> {
     sqlx::query!(
         r#"select incident_id, coalesce(group_id, incident_id) as "group_id!", subject, severity, started_at, opened_at,
-                  ended_at, resolved_at, resolve_reason, suppressed, sentence
+                  ended_at, resolved_at, resolve_reason, suppressed, title, sentence
            from incident i
            where fleet_id = $1 and exists (
                select from incident o where o.fleet_id = $1 and o.group_id = i.group_id
@@ -84,6 +117,7 @@ pub async fn members(
         resolved_at: r.resolved_at.map(|t| t.to_jiff()),
         resolve_reason: r.resolve_reason,
         suppressed: r.suppressed,
+        title: r.title,
         sentence: r.sentence,
     })
     .fetch_all(conn)
@@ -144,13 +178,26 @@ pub async fn others_behind(
     .await
 }
 
-/// Open incidents that were kept silent by maintenance are told from now on.
-pub async fn unsuppress(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar!(
-        "update incident set suppressed = false where fleet_id = $1 and suppressed and resolved_at is null
-         returning incident_id",
-        fleet.0
+/// Open incidents that were kept silent by maintenance are told from now on, as opened now and begun no
+/// earlier than the end of the last window: each with its sentence.
+pub async fn unsuppress(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    now: Timestamp,
+) -> sqlx::Result<Vec<(Uuid, String)>> {
+    sqlx::query!(
+        "update incident i
+         set suppressed = false, opened_at = $2,
+             started_at = greatest(i.started_at, (
+                 select max(w.end_at) from maintenance w
+                 where w.suppress_alerts and w.end_at <= $2
+                   and ((w.monitors is null and w.fleets is null) or $1 = any(w.fleets))))
+         where i.fleet_id = $1 and i.suppressed and i.resolved_at is null
+         returning i.incident_id, i.sentence",
+        fleet.0,
+        now.to_sqlx()
     )
+    .map(|r| (r.incident_id, r.sentence))
     .fetch_all(conn)
     .await
 }
@@ -165,12 +212,21 @@ pub async fn is_muted(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<
     .await
 }
 
-/// Whether a window that covers everything keeps alerts silent now.
-pub async fn is_quiet(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<bool> {
+/// Whether maintenance keeps a fleet's alerts silent: a window that has begun, covers it, and did not end
+/// before `since`.
+pub async fn is_quiet(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    now: Timestamp,
+    since: Timestamp,
+) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
-        r#"select exists (select from maintenance where monitors is null and suppress_alerts
-                          and start_at <= $1 and end_at > $1) as "quiet!""#,
-        now.to_sqlx()
+        r#"select exists (select from maintenance
+                          where suppress_alerts and start_at <= $2 and end_at > $3
+                            and ((monitors is null and fleets is null) or $1 = any(fleets))) as "quiet!""#,
+        fleet.0,
+        now.to_sqlx(),
+        since.to_sqlx()
     )
     .fetch_one(conn)
     .await

@@ -25,6 +25,8 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<Timestamp>,
     pub acked_by: Option<String>,
+    /// What is wrong in a few words; of incidents of fleets.
+    pub title: Option<String>,
     pub sentence: String,
     /// Only when one incident is asked for.
     pub evidence: Option<serde_json::Value>,
@@ -82,7 +84,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
     sqlx::query!(
         r#"select i.monitor_id, i.incident_id, i.subject, i.severity, i.peak, i.started_at, i.opened_at, i.ended_at,
                   i.resolved_at, i.resolve_reason, i.low, i.suppressed, i.flapping, i.evidence_stale, i.acked_at, i.acked_by,
-                  i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
+                  i.title, i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
                   m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url,
                   m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?"
            from incident i left join monitor m on m.monitor_id = i.monitor_id and m.deleted_at is null
@@ -127,6 +129,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         evidence_stale: r.evidence_stale,
         acked_at: r.acked_at.map(|t| t.to_jiff()),
         acked_by: r.acked_by,
+        title: r.title,
         sentence: r.sentence,
         evidence: r.evidence,
         about: match (r.uid, r.name, r.group_name, r.check_spec) {

@@ -11,8 +11,9 @@ pub struct MaintenanceRow {
     pub name: String,
     pub start_at: Timestamp,
     pub end_at: Timestamp,
-    /// Outside ids; none covers all.
+    /// Outside ids. With neither monitors nor fleets it covers all of both.
     pub monitors: Option<Vec<Uuid>>,
+    pub fleets: Option<Vec<Uuid>>,
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
@@ -26,8 +27,9 @@ pub struct NewMaintenance<'a> {
     pub name: &'a str,
     pub start_at: Timestamp,
     pub end_at: Timestamp,
-    /// Keys; none covers all.
+    /// Keys. With neither monitors nor fleets it covers all of both; with fleets alone `monitors` is empty.
     pub monitors: Option<&'a [i32]>,
+    pub fleets: Option<&'a [i32]>,
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
@@ -41,8 +43,8 @@ pub async fn insert(
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into maintenance (maintenance_id, name, start_at, end_at, monitors, suppress_alerts, exclude_from_slo,
-             pause_probes, declared_at, declared_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             pause_probes, declared_at, declared_by, fleets)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         new.id,
         new.name,
         new.start_at.to_sqlx(),
@@ -53,6 +55,7 @@ pub async fn insert(
         new.pause_probes,
         now.to_sqlx(),
         new.declared_by,
+        new.fleets as _,
     )
     .execute(conn)
     .await?;
@@ -73,6 +76,8 @@ pub struct Filter {
     pub starts_by: Option<Timestamp>,
     /// Windows that cover this monitor.
     pub monitor: Option<i32>,
+    /// Windows that cover this fleet.
+    pub fleet: Option<i32>,
     /// Below this one in the order.
     pub before: Option<(Timestamp, Uuid)>,
     pub limit: i64,
@@ -85,7 +90,10 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
         r#"select w.maintenance_id, w.name, w.start_at, w.end_at, w.suppress_alerts, w.exclude_from_slo, w.pause_probes,
                   w.declared_at, w.declared_by, w.monitors is null as "all!",
                   coalesce((select array_agg(m.uid order by m.name) from monitor m where m.monitor_id = any(w.monitors)), '{}')
-                      as "monitors!"
+                      as "monitors!",
+                  w.fleets is null as "no_fleets!",
+                  coalesce((select array_agg(f.uid order by f.name) from fleet f where f.fleet_id = any(w.fleets)), '{}')
+                      as "fleets!"
            from maintenance w
            where ($1::uuid is null or w.maintenance_id = $1)
              and ($2::timestamptz is null or w.end_at > $2)
@@ -94,6 +102,7 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
              and ($5::timestamptz is null or w.start_at <= $5)
              and ($6::int4 is null or w.monitors is null or $6 = any(w.monitors))
              and ($7::timestamptz is null or (w.start_at, w.maintenance_id) < ($7, $8::uuid))
+             and ($10::int4 is null or (w.monitors is null and w.fleets is null) or $10 = any(w.fleets))
            order by w.start_at desc, w.maintenance_id desc limit $9"#,
         filter.id,
         filter.ends_after.map(|t| t.to_sqlx()) as _,
@@ -104,6 +113,7 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
         before_at.map(|t| t.to_sqlx()) as _,
         before_id,
         filter.limit,
+        filter.fleet,
     )
     .map(|r| MaintenanceRow {
         id: r.maintenance_id,
@@ -111,6 +121,7 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
         start_at: r.start_at.to_jiff(),
         end_at: r.end_at.to_jiff(),
         monitors: (!r.all).then_some(r.monitors),
+        fleets: (!r.no_fleets).then_some(r.fleets),
         suppress_alerts: r.suppress_alerts,
         exclude_from_slo: r.exclude_from_slo,
         pause_probes: r.pause_probes,

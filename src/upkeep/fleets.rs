@@ -2,6 +2,7 @@
 //! time judges a fleet; which one does not matter, since everything it needs is stored. What it remembers
 //! between steps is what it would read again, but for lines that came late meanwhile.
 
+mod late;
 mod rows;
 mod watermark;
 mod window;
@@ -137,7 +138,11 @@ impl Fleets {
             let finding = change.finding.clone();
             let (id, incident) =
                 store::fleet_findings::put(conn, fleet.key, &change.key, &finding, now).await?;
-            telling.apply(conn, &Stored { id, incident, finding }).await?;
+            let end = match change.step {
+                Step::Closed(end) => Some(end),
+                _ => None,
+            };
+            telling.apply(conn, &Stored { id, incident, finding, end }).await?;
         }
         telling.end(conn).await?;
         Ok(())

@@ -7,7 +7,7 @@
 //! * [`tally`]: from records to those sums.
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
 //! * [`timeline`]: events and traffic → states, ready count, removals, restarts, flaps.
-//! * [`finding`]: what is told about a fleet.
+//! * [`finding`]: what is told about a fleet; [`title`]: what that is called.
 //! * [`settings`]: what is configured of the analysis; [`config`]: of a fleet as a whole; [`rules`]: which
 //!   findings become incidents; [`platform`]: what its platform does by itself.
 
@@ -25,3 +25,4 @@ pub mod settings;
 pub mod share;
 pub mod tally;
 pub mod timeline;
+pub mod title;

@@ -129,8 +129,8 @@ fn a_fleet_is_as_usual_or_not_and_all_its_findings_are_told() {
         })
     };
     let opened = fleet(&|_| ());
-    assert_eq!(opened.headline, "shop is failing in part.");
-    assert_eq!(opened.subject, "Failing in part: shop, 17 Nov 03:07 CET");
+    assert_eq!(opened.headline, "shop: 10.9.0.11:80 fails more than its peers.");
+    assert_eq!(opened.subject, "10.9.0.11:80 fails more than its peers: shop, 17 Nov 03:07 CET");
     let text = mail_body::text(&opened);
     for told in ["10.9.0.11 failed 41 of 212 requests", "10.9.0.12 restarted", "mon/fleets/"] {
         assert!(text.contains(told), "{told} in {text}");
@@ -142,7 +142,33 @@ fn a_fleet_is_as_usual_or_not_and_all_its_findings_are_told() {
         n.incident.ended_at = Some(n.incident.started_at + SignedDuration::from_secs(282));
     });
     assert_eq!(ended.headline, "shop is as usual again after 4\u{a0}min 42\u{a0}s.");
-    assert!(ended.subject.starts_with("As usual again: shop"), "{}", ended.subject);
+    assert_eq!(ended.subject, "As usual again: shop, 17 Nov 03:07 CET");
+    assert!(mail_body::text(&ended).contains("Was"), "what it was is told with its end");
+    let moved = fleet(&|n| {
+        n.kind = NoticeKind::Moved;
+        n.previous_severity = Some(Severity::Down);
+    });
+    assert_eq!(
+        moved.headline,
+        "shop is no longer failing, but still failing in part: 10.9.0.11:80 fails more than its peers."
+    );
+    let shared = fleet(&|n| {
+        let fleet = n.fleet.as_mut().unwrap();
+        fleet.findings[0].title = "all fail alike from a shared cause (pool shop)".into();
+    });
+    assert!(shared.subject.starts_with("All fail alike from a shared cause (pool shop): shop, 17"));
+}
+
+#[test]
+fn a_fleets_notice_that_was_queued_before_there_were_titles_is_told_all_the_same() {
+    let old = of(|n| {
+        *n = fleet_alert();
+        for line in &mut n.fleet.as_mut().unwrap().findings {
+            line.title = String::new();
+        }
+    });
+    assert_eq!(old.headline, "shop is failing in part.");
+    assert_eq!(old.subject, "Failing in part: shop, 17 Nov 03:07 CET");
 }
 
 #[test]

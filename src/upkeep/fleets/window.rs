@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{
-    added,
+    added, late,
     rows::{instant, marks, removal_row, small, transition},
     watermark::Known,
 };
@@ -18,13 +17,14 @@ use crate::{
         config::Config,
         engine::{About, Archive, Context, Engine, EngineState, WINDOWS_NEEDED},
         event::State,
-        finding::{self, Change, End, Finding, Kind, Scope, Severity},
-        timeline::{Instance, ReadyPoint, Removal, Step, Timeline},
+        finding::{Change, Kind},
+        timeline::{Instance, ReadyPoint, Step, Timeline},
     },
     intake::names::InstanceNames,
     store::{
         self,
         fleet_cells::{CellRow, JUDGED, PoolRow},
+        fleet_findings::Filter,
         fleet_live::{Figures, InstanceRow, LiveRow},
         fleet_states::ReadyRow,
         fleets::FleetRow,
@@ -202,8 +202,12 @@ impl Judge {
         }
         for removal in &told.removals {
             store::fleet_findings::put_removal(conn, fleet.key, &removal_row(removal, now)).await?;
-            changes.extend(self.too_slow(removal));
+            changes.extend(late::found(removal, self.config.rules.removal_s, &self.timeline, end));
         }
+        let open = Filter { open: Some(true), kind: Some(Kind::SlowRemoval), ..Filter::default() };
+        let open = Filter { limit: i64::from(u16::MAX), ..open };
+        let open = store::fleet_findings::list(conn, fleet.key, &open).await?;
+        changes.extend(late::over(open, &changes, &self.timeline, end));
         self.note_instances(conn, fleet).await?;
         for pool in windows.keys() {
             if !self.pools.contains_key(pool) {
@@ -239,38 +243,6 @@ impl Judge {
             high: small(point.most),
             expected: expected.and_then(|expected| small(expected.count)),
         }
-    }
-
-    /// A removal that took longer than the fleet's rule allows is a finding until the instance is back.
-    fn too_slow(&self, removal: &Removal) -> Option<Change> {
-        let limit = self.config.rules.removal_s?;
-        let took = removal.time_us()? as f64 / 1e6;
-        if took <= limit {
-            return None;
-        }
-        let closed = removal.returned_us;
-        let finding = Finding {
-            kind: Kind::SlowRemoval,
-            scope: Scope::One,
-            severity: Severity::Warning,
-            pool: String::new(),
-            instances: vec![removal.instance.clone()],
-            from_us: removal.failed_us.unwrap_or(removal.removed_us),
-            to_us: closed,
-            chronic: false,
-            sentence: format!(
-                "{} failed for {took:.1} s before it was taken out; the limit is {limit} s. {} \
-                 attempts failed on it meanwhile.",
-                removal.instance, removal.harmed
-            ),
-            evidence: json!({ "removal_s": took, "limit_s": limit, "harmed": removal.harmed,
-                "cause": removal.cause, "minimum_us": removal.minimum_us }),
-        };
-        let step = match closed {
-            Some(_) => finding::Step::Closed(End::Over),
-            None => finding::Step::Opened,
-        };
-        Some(Change { key: format!("{}:limit", finding::key(&finding)), step, finding })
     }
 
     /// Writes the instances that are not as they were, and what changed about their states.

@@ -84,8 +84,19 @@ impl Api {
         api
     }
 
+    /// Notices go out as these settings say, when `state.notifier` is told to deliver.
+    pub(crate) async fn start_telling(settings: NotifySettings) -> Self {
+        let api = Self::made(Duration::from_secs(10), settings).await;
+        tokio::spawn(api.state.hub.clone().run());
+        api
+    }
+
     /// Without the hub's look at the database: streams have nothing but their own pings.
     pub(crate) async fn start_unwatched(ping_every: Duration) -> Self {
+        Self::made(ping_every, NotifySettings::default()).await
+    }
+
+    async fn made(ping_every: Duration, settings: NotifySettings) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
@@ -107,18 +118,18 @@ impl Api {
             tokens::insert(&mut conn, &new, start).await.unwrap();
         }
         drop(conn);
-        Self::on(Arc::new(db), clock, ping_every)
+        Self::on(Arc::new(db), clock, ping_every, settings)
     }
 
     /// A second coordinator on the same database, at the same time.
     pub(crate) fn twin(&self) -> Self {
-        Self::on(Arc::clone(&self.db), self.clock.clone(), Duration::from_secs(10))
+        let ping = Duration::from_secs(10);
+        Self::on(Arc::clone(&self.db), self.clock.clone(), ping, NotifySettings::default())
     }
 
-    fn on(db: Arc<TestDb>, clock: Clock, ping_every: Duration) -> Self {
+    fn on(db: Arc<TestDb>, clock: Clock, ping_every: Duration, settings: NotifySettings) -> Self {
         let pool = db.pool().clone();
         let sealer = Sealer::from_text(&"ab".repeat(32)).unwrap();
-        let settings = NotifySettings::default();
         let notifier =
             Notifier::new(pool.clone(), clock.clone(), sealer.clone(), settings).unwrap();
         let stopping = CancellationToken::new();

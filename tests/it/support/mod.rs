@@ -6,6 +6,7 @@ pub(crate) mod coordinator_process;
 pub(crate) mod db;
 pub(crate) mod delivery;
 pub(crate) mod drill;
+pub(crate) mod fleet_traffic;
 pub(crate) mod hook_sink;
 pub(crate) mod listeners;
 pub(crate) mod mail_sink;

@@ -465,7 +465,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Acknowledges an open incident: somebody is at it. Harmless when it is already acknowledged. */
+        /**
+         * Acknowledges an open incident: somebody is at it. With it all that share its alert are acknowledged: one
+         *     alert, one answer. Harmless when it is already acknowledged.
+         */
         post: operations["acknowledge_incident"];
         delete?: never;
         options?: never;
@@ -519,7 +522,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an acknowledgement back. */
+        /** Takes an acknowledgement back, of all that share the alert. */
         post: operations["unacknowledge_incident"];
         delete?: never;
         options?: never;
@@ -2194,6 +2197,11 @@ export interface components {
             subject: string;
             /** @description Inside maintenance: nobody was told. */
             suppressed: boolean;
+            /**
+             * @description What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+             *     and a state.
+             */
+            title?: string | null;
         };
         /** @enum {string} */
         IncidentState: "open" | "resolved";
@@ -2616,6 +2624,11 @@ export interface components {
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
                 suppressed: boolean;
+                /**
+                 * @description What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+                 *     and a state.
+                 */
+                title?: string | null;
             }[];
             next?: string | null;
         };
@@ -2654,9 +2667,11 @@ export interface components {
                 declared_by: string;
                 end: components["schemas"]["Instant"];
                 exclude_from_slo: boolean;
+                /** @description Fleets whose alerts it keeps silent; null when it names none. */
+                fleets?: string[] | null;
                 /** Format: uuid */
                 id: string;
-                /** @description Null covers all monitors. */
+                /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
                 monitors?: string[] | null;
                 name: string;
                 pause_probes: boolean;
@@ -2937,9 +2952,11 @@ export interface components {
             declared_by: string;
             end: components["schemas"]["Instant"];
             exclude_from_slo: boolean;
+            /** @description Fleets whose alerts it keeps silent; null when it names none. */
+            fleets?: string[] | null;
             /** Format: uuid */
             id: string;
-            /** @description Null covers all monitors. */
+            /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
             monitors?: string[] | null;
             name: string;
             pause_probes: boolean;
@@ -3156,7 +3173,12 @@ export interface components {
             end: components["schemas"]["Instant"];
             /** @description On unless said otherwise. */
             exclude_from_slo?: boolean | null;
-            /** @description Ids or names; null or left out covers all monitors. */
+            /**
+             * @description Ids or names of fleets whose alerts it keeps silent. A fleet has no probes to pause and no share in an
+             *     SLO of its own, so the other two switches are about monitors.
+             */
+            fleets?: string[] | null;
+            /** @description Ids or names. A window that names neither monitors nor fleets covers all of both. */
             monitors?: string[] | null;
             name: string;
             /** @description Off unless said otherwise. */
@@ -5100,6 +5122,8 @@ export interface operations {
                 phase?: components["schemas"]["Phase"];
                 /** @description Windows that cover this monitor. */
                 monitor?: string;
+                /** @description Windows that cover this fleet. */
+                fleet?: string;
                 limit?: number;
                 cursor?: string;
             };

@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { duration } from "../lib/format";
-import { nameOf } from "../lib/incidents";
+import { nameOf, severityWord } from "../lib/incidents";
 import { markOf } from "../lib/states";
 import { clock, epoch, utc, when } from "../lib/time";
 import { StateWord } from "./StateMark";
@@ -56,7 +56,7 @@ export function IncidentRows({
             <td>
               <StateWord
                 state={row.suppressed ? "maintenance" : row.peak}
-                word={row.suppressed ? "Suppressed" : undefined}
+                word={row.suppressed ? "Suppressed" : severityWord(row, row.peak)}
               />
             </td>
             {!bare && (

@@ -2,19 +2,32 @@
 
 import type { Schemas } from "../api/client";
 
-type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject">;
+type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title">;
 
 /** Whom a fleet's incident names; empty when nobody is. Its subject is `fleet:ID:KIND:WHO`, and WHO may hold colons. */
 export function whoOf(subject: string): string {
   return subject.startsWith("fleet:") ? subject.split(":").slice(3).join(":").replaceAll(",", ", ") : "";
 }
 
-/** The monitor's name, or the fleet's with whom it is about: `shop-web: web-3`. */
-export function nameOf(incident: About): string {
+/** What it is about, in a word: the monitor's name, or the fleet's. */
+export function subjectOf(incident: About): string {
   if (incident.monitor) return incident.monitor.name;
-  const who = whoOf(incident.subject);
-  if (incident.fleet) return who === "" ? incident.fleet.name : `${incident.fleet.name}: ${who}`;
+  if (incident.fleet) return incident.fleet.name;
   if (incident.subject.startsWith("monitor:")) return "a deleted monitor";
-  if (incident.subject.startsWith("fleet:")) return who === "" ? "a deleted fleet" : `a deleted fleet: ${who}`;
+  if (incident.subject.startsWith("fleet:")) return "a deleted fleet";
   return incident.subject;
+}
+
+/** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`. */
+export function nameOf(incident: About): string {
+  const name = subjectOf(incident);
+  // Incidents of before there were titles name whom they are about.
+  const what = incident.monitor ? "" : (incident.title ?? whoOf(incident.subject));
+  return what ? `${name}: ${what}` : name;
+}
+
+/** How grave it is, in the words for its kind: a fleet is not up or down, its instances are. */
+export function severityWord(incident: Pick<About, "fleet">, severity: Schemas["Severity"]): string | undefined {
+  if (!incident.fleet) return undefined;
+  return { down: "Failing", partial: "Failing in part", degraded: "Not as usual" }[severity];
 }

@@ -74,8 +74,10 @@ impl Timeline {
             let at = restart.at_us;
             let mut finding = self.about(instance, Kind::Restart, Severity::Info, at, sentence);
             finding.to_us = Some(at);
+            let within = |r: &&super::Restart| r.at_us > at - HOUR && r.at_us <= at;
+            let hour: u64 = instance.recent_restarts.iter().filter(within).map(|r| r.count).sum();
             finding.evidence = json!({ "certain": restart.certain, "count": restart.count,
-                "reason": restart.reason });
+                "last_hour": hour.max(restart.count), "reason": restart.reason });
             all.push(finding);
         }
         all

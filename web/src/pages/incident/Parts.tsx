@@ -156,7 +156,11 @@ const eventMarks: Record<string, string> = {
   reopened: "down",
   downgraded: "partial",
   resolved: "up",
+  suppressed: "maintenance",
 };
+
+/** A kind is `opened:down`, `suppressed:opened:down`, `resolved` …: its first word says what happened. */
+const eventMark = (kind: string) => eventMarks[kind.split(":")[0] ?? ""];
 
 /** What happened, in order: decisions of Quorate and of people. */
 export function EventsCard({ incident, now }: { incident: Incident; now: number }) {
@@ -169,7 +173,7 @@ export function EventsCard({ incident, now }: { incident: Incident; now: number 
               {when(event.at, now)}
             </span>
             <span className="event-mark">
-              {eventMarks[event.kind] && <StateMark state={eventMarks[event.kind] ?? "unknown"} />}
+              {eventMark(event.kind) && <StateMark state={eventMark(event.kind) ?? "unknown"} />}
             </span>
             <span className="break">
               {event.actor && <b>{event.actor}</b>} {event.sentence}

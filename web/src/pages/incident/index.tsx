@@ -13,7 +13,7 @@ import { StateWord } from "../../components/StateMark";
 import { Failed, Loading, Refusal } from "../../components/Status";
 import { Tags } from "../../components/Tags";
 import { duration } from "../../lib/format";
-import { nameOf } from "../../lib/incidents";
+import { nameOf, severityWord, subjectOf } from "../../lib/incidents";
 import { useKeys } from "../../lib/keys";
 import { tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
@@ -52,6 +52,8 @@ function View({ incident, name }: { incident: Incident; name: string }) {
   const now = useNow();
   const evidence = readEvidence(incident);
   const open = !incident.resolved_at;
+  const grave = severityWord(incident, open ? incident.severity : incident.peak);
+  const was = grave?.toLowerCase() ?? (incident.peak === "degraded" ? "slow" : incident.peak);
   const to = incident.monitor
     ? `/monitors/${incident.monitor.id}`
     : incident.fleet
@@ -62,11 +64,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <div className="headline">
         <div>
           <div className="row wide state-line">
-            <StateWord
-              state={open ? incident.severity : "up"}
-              word={open ? undefined : `${incident.peak === "degraded" ? "Was slow" : `Was ${incident.peak}`}`}
-              large
-            />
+            <StateWord state={open ? incident.severity : "up"} word={open ? grave : `Was ${was}`} large />
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
@@ -84,7 +82,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
             </span>
           </div>
         </div>
-        <Dock incident={incident} name={name} />
+        <Dock incident={incident} />
       </div>
       <SawCard evidence={evidence} />
       <FleetCard incident={incident} now={now} />
@@ -109,7 +107,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
 }
 
 /** Acknowledge, runbook, note: at the top on a wide screen, under the thumb on a phone. */
-function Dock({ incident, name }: { incident: Incident; name: string }) {
+function Dock({ incident }: { incident: Incident }) {
   const client = useQueryClient();
   const role = useRole();
   const ack = api.useMutation("post", "/api/v1/incidents/{id}/ack");
@@ -126,7 +124,7 @@ function Dock({ incident, name }: { incident: Incident; name: string }) {
     ack.mutate(path, {
       onError: tellProblem,
       onSettled: refresh,
-      onSuccess: () => tellUndo(`${name} is acknowledged: reminders stop.`, back),
+      onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: reminders stop.`, back),
     });
   };
   useKeys({ a: acknowledge, n: () => editor && setWriting(true) });

@@ -8,7 +8,7 @@ import { Page } from "../../components/Page";
 import { StateMark } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { count, list, plural } from "../../lib/format";
-import { nameOf } from "../../lib/incidents";
+import { subjectOf } from "../../lib/incidents";
 import { useKeys } from "../../lib/keys";
 import { rank } from "../../lib/states";
 import { useNow } from "../../lib/ticker";
@@ -147,10 +147,13 @@ export function IncidentsPage() {
 export function incidentsSentence(open: readonly Row[]): string {
   const told = open.filter((row) => !row.suppressed);
   if (told.length === 0) return "No incident is open.";
-  const waiting = told.filter((row) => row.severity === "down" && !row.acked_at).map(nameOf);
+  const unanswered = told.filter((row) => row.severity === "down" && !row.acked_at);
+  const waiting = [...new Set(unanswered.map(subjectOf))];
+  const fleets = unanswered.filter((row) => row.fleet).length;
+  const state = fleets === 0 ? "down" : fleets === unanswered.length ? "failing" : "down or failing";
   const many = told.length === 1 ? "1 incident is open" : `${told.length} incidents are open`;
   if (waiting.length === 0) return `${many}.`;
-  return `${many}. ${list(waiting.slice(0, 3))}${waiting.length > 3 ? ` and ${waiting.length - 3} more` : ""} ${waiting.length === 1 ? "is" : "are"} down, and nobody has answered.`;
+  return `${many}. ${list(waiting.slice(0, 3))}${waiting.length > 3 ? ` and ${waiting.length - 3} more` : ""} ${waiting.length === 1 ? "is" : "are"} ${state}, and nobody has answered.`;
 }
 
 function byDay(rows: readonly Row[]): [string, Row[]][] {

@@ -9,7 +9,7 @@ import { Seats } from "../../components/Seats";
 import { StateWord } from "../../components/StateMark";
 import { Tags } from "../../components/Tags";
 import { duration, list, plural } from "../../lib/format";
-import { nameOf } from "../../lib/incidents";
+import { nameOf, severityWord, subjectOf } from "../../lib/incidents";
 import { markOf, rank } from "../../lib/states";
 import { tellProblem } from "../../lib/tell";
 import { epoch, when } from "../../lib/time";
@@ -132,7 +132,7 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
   return (
     <tr className={`edged edge-${markOf(row.severity)}`}>
       <td>
-        <StateWord state={row.severity} />
+        <StateWord state={row.severity} word={severityWord(row, row.severity)} />
       </td>
       <th scope="row" className="what">
         <Link to={`/incidents/${row.id}`} className="plain">
@@ -162,7 +162,7 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
                 onError: tellProblem,
                 onSettled: refresh,
                 onSuccess: () =>
-                  tellUndo(`${name} is acknowledged: reminders stop.`, () =>
+                  tellUndo(`${subjectOf(row)} is acknowledged: reminders stop.`, () =>
                     unack.mutate(path, { onSettled: refresh, onError: tellProblem }),
                   ),
               })

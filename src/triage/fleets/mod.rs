@@ -2,6 +2,8 @@
 //! findings are worth one. All that begins in one fleet within a minute is one group with one alert: what
 //! people hear is the gravest of what is open in it, and its end when nothing is.
 
+mod alert;
+
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,10 +11,15 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use self::alert::alert;
 use crate::domain::{
-    fleet::{finding::Finding, rules},
+    fleet::{
+        finding::{End, Finding},
+        rules,
+        settings::Settings,
+        title,
+    },
     incident::Severity,
-    notice::{self, FleetFacts, FleetLine, IncidentFacts, Notice, NoticeKind},
 };
 use crate::store::{
     self,
@@ -33,6 +40,8 @@ pub struct Stored {
     /// The incident it has, if it has one.
     pub incident: Option<Uuid>,
     pub finding: Finding,
+    /// Why it is over, if it is.
+    pub end: Option<End>,
 }
 
 /// How a group stood before a step.
@@ -43,13 +52,15 @@ struct Stood {
 }
 
 /// What a step did to a group beside its severity.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Met {
     /// Something began, or began again, and maybe ended at once.
     began: Option<Severity>,
     again: bool,
     /// It had been kept silent by maintenance.
     unmuted: bool,
+    /// How its end is told.
+    over: Option<String>,
 }
 
 /// What a step of judging found, finding by finding, in one transaction. The caller holds the fleet's
@@ -70,10 +81,15 @@ impl<'a> Telling<'a> {
         now: Timestamp,
     ) -> sqlx::Result<Self> {
         let before = standing(&store::fleet_incidents::members(conn, fleet.key, &[]).await?);
-        let quiet = store::fleet_incidents::is_quiet(conn, now).await?;
+        let since = now.saturating_sub(echo(&fleet.config.analysis)).unwrap_or(now);
+        let quiet = store::fleet_incidents::is_quiet(conn, fleet.key, now, since).await?;
         let mut met: BTreeMap<Uuid, Met> = BTreeMap::new();
         if !quiet {
-            for incident in store::fleet_incidents::unsuppress(conn, fleet.key).await? {
+            for (incident, sentence) in
+                store::fleet_incidents::unsuppress(conn, fleet.key, now).await?
+            {
+                let kind = "opened:after_maintenance";
+                event(conn, incident, kind, None, &sentence, &json!({}), now).await?;
                 met.entry(incident).or_default().unmuted = true;
             }
         }
@@ -91,6 +107,12 @@ impl<'a> Telling<'a> {
     }
 }
 
+/// For so long after maintenance its faults are still found: until three windows without them are judged.
+fn echo(settings: &Settings) -> SignedDuration {
+    let windows = 4 * i64::from(settings.window_s);
+    SignedDuration::from_secs(windows + i64::from(settings.lateness_s))
+}
+
 /// Ends what is open of a fleet that is being deleted. The caller holds the fleet's lock.
 pub async fn close(conn: &mut PgConnection, fleet: &FleetRow, now: Timestamp) -> sqlx::Result<()> {
     store::fleet_findings::close_all(conn, fleet.key, now).await?;
@@ -100,7 +122,7 @@ pub async fn close(conn: &mut PgConnection, fleet: &FleetRow, now: Timestamp) ->
     for member in members.iter().filter(|member| member.resolved_at.is_none()) {
         let sentence = format!("{} was deleted.", fleet.name);
         end(conn, member.incident, now, now, "deleted", None, &sentence).await?;
-        met.insert(member.incident, Met::default());
+        met.insert(member.incident, Met { over: Some(sentence), ..Met::default() });
     }
     alert(conn, fleet, &before, &met, now).await
 }
@@ -116,7 +138,7 @@ pub async fn resolve(
     let before = standing(&store::fleet_incidents::members(conn, fleet.key, &[]).await?);
     let sentence = format!("{by} closed it.");
     end(conn, incident, now, now, "closed by hand", Some(by), &sentence).await?;
-    let met = BTreeMap::from([(incident, Met::default())]);
+    let met = BTreeMap::from([(incident, Met { over: Some(sentence), ..Met::default() })]);
     alert(conn, fleet, &before, &met, now).await
 }
 
@@ -161,6 +183,7 @@ async fn apply(
                 return Ok(());
             }
             met.entry(incident).or_default();
+            store::fleet_incidents::set_title(conn, incident, &title::title(finding)).await?;
             let (word, evidence) = (severity.name(), evidence(finding));
             let rise = severity > old;
             store::incidents::shift(
@@ -182,10 +205,12 @@ async fn apply(
             if store::fleet_incidents::others_behind(conn, fleet.key, incident).await? {
                 return Ok(());
             }
-            met.entry(incident).or_default();
-            let ended = over.unwrap_or(now);
-            let reason = if over.is_some() { "recovered" } else { "not worth one any more" };
-            end(conn, incident, ended, now, reason, None, &finding.sentence).await?;
+            let (ended, reason, sentence) = match over {
+                Some(over) => (over, "recovered", title::over(finding, one.end)),
+                None => (now, "not worth one any more", finding.sentence.clone()),
+            };
+            end(conn, incident, ended, now, reason, None, &sentence).await?;
+            met.entry(incident).or_default().over = Some(sentence);
         }
     }
     Ok(())
@@ -218,6 +243,7 @@ async fn begin(
                 &evidence,
             )
             .await?;
+            store::fleet_incidents::set_title(conn, incident, &title::title(finding)).await?;
             event(conn, incident, "reopened", None, &finding.sentence, &evidence, now).await?;
             let met = met.entry(incident).or_default();
             (met.began, met.again) = (Some(severity), true);
@@ -240,8 +266,8 @@ async fn begin(
             let group =
                 store::fleet_incidents::recent_group(conn, fleet.key, now - TOGETHER).await?;
             store::incidents::open(conn, &new).await?;
-            store::fleet_incidents::adopt(conn, incident, fleet.key, group.unwrap_or(incident))
-                .await?;
+            let (group, title) = (group.unwrap_or(incident), title::title(finding));
+            store::fleet_incidents::adopt(conn, incident, fleet.key, group, &title).await?;
             event(conn, incident, "opened", None, &finding.sentence, &evidence, now).await?;
             met.entry(incident).or_default().began = Some(severity);
             incident
@@ -273,143 +299,6 @@ async fn event(
     now: Timestamp,
 ) -> sqlx::Result<()> {
     store::incidents::add_event(conn, NO_MONITOR, incident, now, kind, by, sentence, data).await
-}
-
-/// Tells every group whose standing has changed.
-async fn alert(
-    conn: &mut PgConnection,
-    fleet: &FleetRow,
-    before: &BTreeMap<Uuid, Stood>,
-    met: &BTreeMap<Uuid, Met>,
-    now: Timestamp,
-) -> sqlx::Result<()> {
-    if met.is_empty() {
-        return Ok(());
-    }
-    store::wake::notify(conn, "state").await?;
-    let touched: Vec<Uuid> = met.keys().copied().collect();
-    let members = store::fleet_incidents::members(conn, fleet.key, &touched).await?;
-    let after = standing(&members);
-    for (group, stands) in &after {
-        let own: Vec<&Member> = members.iter().filter(|member| member.group == *group).collect();
-        let happened: Vec<Met> =
-            own.iter().filter_map(|member| met.get(&member.incident)).copied().collect();
-        if happened.is_empty() {
-            continue;
-        }
-        let stood = before.get(group).copied().unwrap_or_default().severity;
-        let again = happened.iter().any(|met| met.again);
-        let unmuted = happened.iter().any(|met| met.unmuted);
-        let began = match (again, unmuted) {
-            (_, true) => NoticeKind::AfterMaintenance,
-            (true, _) => NoticeKind::Reopened,
-            _ => NoticeKind::Opened,
-        };
-        match (stood, stands.severity) {
-            (None, Some(now_is)) => say(conn, fleet, &own, began, now_is, None, now).await?,
-            (Some(was), Some(now_is)) if was != now_is => {
-                say(conn, fleet, &own, NoticeKind::Moved, now_is, Some(was), now).await?;
-            }
-            (Some(_), Some(_)) => {
-                let facts = serde_json::to_value(facts(fleet, &own))
-                    .map_err(|e| sqlx::Error::Encode(e.into()))?;
-                let sentence = own.iter().max_by_key(|m| (m.is_loud(), m.severity));
-                let sentence = sentence.map(|m| m.sentence.clone()).unwrap_or_default();
-                store::fleet_incidents::rewrite_unsent(conn, *group, &facts, &sentence).await?;
-            }
-            (Some(was), None) => {
-                say(conn, fleet, &own, NoticeKind::Resolved, was, Some(was), now).await?;
-            }
-            // Begun and over between two looks: told as one.
-            (None, None) => {
-                let suppressed = own.iter().all(|member| member.suppressed);
-                let peak = happened.iter().filter_map(|met| met.began).max();
-                if let Some(peak) = peak.filter(|_| !suppressed) {
-                    say(conn, fleet, &own, began, peak, None, now).await?;
-                    say(conn, fleet, &own, NoticeKind::Resolved, peak, Some(peak), now).await?;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Outbox rows for every channel that hears of a group's event.
-async fn say(
-    conn: &mut PgConnection,
-    fleet: &FleetRow,
-    own: &[&Member],
-    kind: NoticeKind,
-    severity: Severity,
-    previous: Option<Severity>,
-    now: Timestamp,
-) -> sqlx::Result<()> {
-    let Some(first) = own.first() else { return Ok(()) };
-    let channels = store::channels::rules(conn).await?;
-    let told = store::outbox::told(conn, NO_MONITOR, first.group).await?;
-    let event = notice::Event { kind, severity, previous: previous.unwrap_or(severity) };
-    let chosen = fleet.config.rules.channels.as_deref();
-    let facts = facts(fleet, own);
-    let ended = kind.ends();
-    let sentence = match facts.findings.first() {
-        Some(line) => line.sentence.clone(),
-        None => String::new(),
-    };
-    let payload = Notice {
-        kind,
-        severity,
-        previous_severity: previous,
-        monitor: None,
-        fleet: Some(facts),
-        incident: IncidentFacts {
-            uid: first.group,
-            subject: first.subject.clone(),
-            started_at: own.iter().map(|m| m.started_at).min().unwrap_or(now),
-            opened_at: first.opened_at,
-            ended_at: own.iter().filter_map(|m| m.ended_at).max().filter(|_| ended),
-            resolve_reason: own
-                .iter()
-                .rev()
-                .find_map(|m| m.resolve_reason.clone())
-                .filter(|_| ended),
-            low: false,
-        },
-        sentence,
-        locations: Vec::new(),
-        scope: None,
-        eligible: 0,
-        needed: 0,
-        down: 0,
-        decided_at: now,
-        collapsed: false,
-    };
-    let notices: Vec<_> = notice::recipients(event, chosen, &told, &channels)
-        .into_iter()
-        .map(|recipient| store::outbox::NewNotice {
-            notice: store::id_at(now),
-            monitor: NO_MONITOR,
-            incident: first.group,
-            channel: recipient.channel,
-            payload: Notice { kind: recipient.kind, ..payload.clone() },
-            created_at: now,
-        })
-        .collect();
-    store::outbox::insert(conn, &notices).await
-}
-
-/// The gravest of what is open first; what is over comes last.
-fn facts(fleet: &FleetRow, own: &[&Member]) -> FleetFacts {
-    let mut lines: Vec<FleetLine> = own
-        .iter()
-        .map(|member| FleetLine {
-            subject: member.subject.clone(),
-            severity: member.severity,
-            sentence: member.sentence.clone(),
-            open: member.resolved_at.is_none(),
-        })
-        .collect();
-    lines.sort_by_key(|line| std::cmp::Reverse((line.open, line.severity)));
-    FleetFacts { uid: fleet.uid, name: fleet.name.clone(), findings: lines }
 }
 
 fn evidence(finding: &Finding) -> serde_json::Value {
