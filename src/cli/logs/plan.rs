@@ -166,7 +166,10 @@ type Told = (Kind, Option<&'static str>, Head);
 
 fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undetected> {
     let (parser, name) = match wanted {
-        Wanted::Custom(parser, name) => (parser.as_ref().clone(), *name),
+        Wanted::Custom(parser, name) => match other_than(parser, bytes, context) {
+            Some(format) => (Parser::new(format, context), format.as_str()),
+            None => (parser.as_ref().clone(), *name),
+        },
         Wanted::Named(format) => (Parser::new(*format, context), format.as_str()),
         Wanted::Auto => match detect(bytes, context) {
             Ok(format) => (Parser::new(format, context), format.as_str()),
@@ -181,6 +184,18 @@ fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undete
     }
     let head = Head::of(bytes, &mut parser.clone());
     Ok((Kind::Lines(Box::new(parser)), Some(name), head))
+}
+
+/// The format of lines that are not of the user's own: an error log, say, beside the access log that the
+/// pasted format is for. None when his reads them, or nothing does.
+fn other_than(custom: &Parser, bytes: &[u8], context: &Context) -> Option<Format> {
+    let mut parser = custom.clone();
+    let (mut tried, mut read) = (0, 0);
+    for line in lines(bytes).take(TRIED) {
+        tried += 1;
+        read += usize::from(parser.line(line).is_ok());
+    }
+    if read * 2 >= tried { None } else { detect(bytes, context).ok() }
 }
 
 impl Head {

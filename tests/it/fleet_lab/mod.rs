@@ -34,6 +34,9 @@ const WARM: Duration = Duration::from_secs(75);
 /// Labs at once: more would make the machine the fault.
 const AT_ONCE: usize = 4;
 
+/// The logs of one fault.
+const LOGS: [&str; 3] = ["haproxy.log", "nginx.log", "nginx_error.log"];
+
 /// What a run has recorded besides the logs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
@@ -76,6 +79,28 @@ async fn drill_every_fault_is_found_and_nothing_else() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What a run of the lab has left in `tests/logs/lab` is read as it was on that day.
+#[test]
+fn what_the_lab_recorded_is_found_again() {
+    let scratch = Scratch::new("lab-again");
+    let mut wrong = Vec::new();
+    for fault in Fault::ALL {
+        let dir = scratch.path().join(fault.name());
+        fs::create_dir(&dir).unwrap();
+        let from = recorded(fault);
+        for name in LOGS {
+            let packed = fs::read(from.join(format!("{name}.zst"))).unwrap();
+            fs::write(dir.join(name), zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+        }
+        fs::copy(from.join("manifest.json"), dir.join("manifest.json")).unwrap();
+        match verdict::check(fault, &dir) {
+            Ok(words) => eprintln!("{:<20} {words}", fault.name()),
+            Err(words) => wrong.push(format!("{}: {words}", fault.name())),
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
 /// One fault from beginning to end; gives the folder with its logs.
 async fn run(fault: Fault, dir: PathBuf) -> (Fault, PathBuf) {
     let mut backends = Vec::new();
@@ -104,7 +129,7 @@ fn record(fault: Fault, dir: &Path) {
     }
     let to = recorded(fault);
     fs::create_dir_all(&to).unwrap();
-    for name in ["haproxy.log", "nginx.log", "nginx_error.log"] {
+    for name in LOGS {
         let log = fs::read(dir.join(name)).unwrap();
         let packed = zstd::encode_all(log.as_slice(), 19).unwrap();
         fs::write(to.join(format!("{name}.zst")), packed).unwrap();

@@ -27,11 +27,20 @@ struct Expected {
     names: &'static [usize],
     /// HAProxy's removals, by cause.
     removed: Option<(usize, &'static str)>,
+    /// Whom nginx leaves out for a while because it did not answer.
+    ejected: Option<usize>,
     restarts: bool,
 }
 
-const NOTHING: Expected =
-    Expected { haproxy: &[], nginx: &[], also: &[], names: &[], removed: None, restarts: false };
+const NOTHING: Expected = Expected {
+    haproxy: &[],
+    nginx: &[],
+    also: &[],
+    names: &[],
+    removed: None,
+    ejected: None,
+    restarts: false,
+};
 
 fn expected(fault: Fault) -> Expected {
     match fault {
@@ -42,12 +51,12 @@ fn expected(fault: Fault) -> Expected {
             names: &[3],
             ..NOTHING
         },
-        // HAProxy goes elsewhere before anybody is hurt, nginx tries it again and again.
+        // Both go elsewhere before anybody is hurt: it is out, and nobody behaves unlike its peers.
         Fault::Refused => Expected {
-            nginx: &[("errors", "one", &[3])],
-            also: &["restart", "left_rotation", "errors"],
+            also: &["restart"],
             names: &[3],
             removed: Some((3, "check")),
+            ejected: Some(3),
             ..NOTHING
         },
         Fault::BlankAndFast => Expected {
@@ -76,26 +85,27 @@ fn expected(fault: Fault) -> Expected {
         },
         Fault::Restart => Expected {
             haproxy: &[("restart", "one", &[3])],
-            also: &["errors"],
             names: &[3],
             removed: Some((3, "check")),
+            ejected: Some(3),
             restarts: true,
             ..NOTHING
         },
         Fault::CrashLoop => Expected {
             haproxy: &[("restart", "one", &[3]), ("flapping", "one", &[3])],
-            also: &["errors", "left_rotation"],
+            nginx: &[("flapping", "one", &[3])],
             names: &[3],
             removed: Some((3, "check")),
+            ejected: Some(3),
             restarts: true,
             ..NOTHING
         },
-        Fault::Drain => Expected { names: &[3], removed: Some((3, "drain")), also: &[], ..NOTHING },
+        Fault::Drain => Expected { names: &[3], removed: Some((3, "drain")), ..NOTHING },
         Fault::ColdStart => Expected {
             haproxy: &[("restart", "one", &[3])],
-            also: &["errors", "left_rotation"],
             names: &[3],
             removed: Some((3, "check")),
+            ejected: Some(3),
             restarts: true,
             ..NOTHING
         },
@@ -105,10 +115,14 @@ fn expected(fault: Fault) -> Expected {
         Fault::SharedOutage => Expected {
             haproxy: &[("errors", "shared", &[])],
             nginx: &[("errors", "shared", &[])],
-            also: &["latency", "blank"],
+            also: &["latency"],
             ..NOTHING
         },
-        Fault::SharedPartly => Expected { also: &["errors"], ..NOTHING },
+        Fault::SharedPartly => Expected {
+            haproxy: &[("errors", "shared", &[])],
+            nginx: &[("errors", "shared", &[])],
+            ..NOTHING
+        },
         Fault::Overload => Expected {
             haproxy: &[("errors", "shared", &[])],
             nginx: &[("errors", "shared", &[])],
@@ -148,9 +162,13 @@ pub(super) fn check(fault: Fault, dir: &Path) -> Result<String, String> {
             })?;
             words.push(format!("{log} {} after {at:.0} s", want.0));
         }
-        if log == "haproxy.log" {
-            removals(&report, &expected, &names).map_err(|why| format!("{log}: {why}"))?;
-        }
+        let told = match log {
+            "haproxy.log" => removals(&report, &expected, &names),
+            _ => ejections(&report, &expected, &names),
+        };
+        words.extend(
+            told.map_err(|why| format!("{log}: {why}"))?.map(|told| format!("{log} {told}")),
+        );
     }
     Ok(if words.is_empty() { "nothing, as it should be".to_owned() } else { words.join(", ") })
 }
@@ -161,7 +179,7 @@ fn read(dir: &Path, log: &str) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.arg("logs").arg(dir.join(log)).arg("--json").arg("--settings").arg(&set);
     if log == "nginx.log" {
-        command.arg("--log-format").arg(LOG_FORMAT);
+        command.arg(dir.join("nginx_error.log")).arg("--log-format").arg(LOG_FORMAT);
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -211,11 +229,33 @@ fn earliest(report: &Value, want: &Wanted, names: &[String], fault_us: i64) -> O
         .min_by(f64::total_cmp)
 }
 
-fn removals(report: &Value, expected: &Expected, names: &[String]) -> Result<(), String> {
+/// Nobody but the one who is left out now and then, and that he is.
+fn ejections(
+    report: &Value,
+    expected: &Expected,
+    names: &[String],
+) -> Result<Option<String>, String> {
     let removals = report["removals"].as_array().unwrap();
-    let Some((who, cause)) = expected.removed else {
-        return if removals.is_empty() { Ok(()) } else { Err(format!("removals: {removals:?}")) };
-    };
+    let Some(who) = expected.ejected else { return none(removals) };
+    let right =
+        |removal: &Value| removal["instance"] == names[who - 1] && removal["cause"] == "ejected";
+    if removals.is_empty() || !removals.iter().all(right) {
+        return Err(format!("removals, of which all should be ejections of b{who}: {removals:?}"));
+    }
+    Ok(Some(format!("ejected, {} ms", removals[0]["ttr_ms"])))
+}
+
+fn none(removals: &[Value]) -> Result<Option<String>, String> {
+    if removals.is_empty() { Ok(None) } else { Err(format!("removals: {removals:?}")) }
+}
+
+fn removals(
+    report: &Value,
+    expected: &Expected,
+    names: &[String],
+) -> Result<Option<String>, String> {
+    let removals = report["removals"].as_array().unwrap();
+    let Some((who, cause)) = expected.removed else { return none(removals) };
     let name = &names[who - 1];
     let right = |removal: &Value| removal["instance"] == *name && removal["cause"] == cause;
     if removals.is_empty() || !removals.iter().all(right) {
@@ -235,5 +275,5 @@ fn removals(report: &Value, expected: &Expected, names: &[String]) -> Result<(),
     if expected.restarts && !seen {
         return Err(format!("no restart of {name}: {restarts}"));
     }
-    Ok(())
+    Ok(Some(format!("removed, {} ms", removals[0]["ttr_ms"])))
 }

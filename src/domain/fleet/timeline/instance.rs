@@ -197,22 +197,28 @@ impl Instance {
         }
     }
 
-    /// Attempts of one window.
-    pub(super) fn traffic(&mut self, index: i64, cell: &Cell, settings: &Settings) {
+    /// Attempts of one window. Gives when they show that it is back, if nothing else tells.
+    pub(super) fn traffic(&mut self, index: i64, cell: &Cell, settings: &Settings) -> Option<i64> {
         let attempts = cell.attempts + cell.unknown + cell.clients + cell.proxies;
-        let (Some(first), Some(last)) = (cell.first_us, cell.last_us) else { return };
+        let (Some(first), Some(last)) = (cell.first_us, cell.last_us) else { return None };
         if attempts == 0 {
-            return;
+            return None;
         }
-        for view in &mut self.views {
-            if view.served_again(last) {
-                self.streak = Streak::default();
-            }
+        let before = self.state;
+        // An attempt that fails is nginx's trial of a server that it goes on leaving out.
+        let mut back_us = None;
+        if cell.attempts > cell.errors() {
+            back_us = self.views.iter_mut().filter_map(|view| view.served_again(first, last)).max();
         }
-        self.settle(last, None);
+        if back_us.is_some() {
+            self.streak = Streak::default();
+        }
+        self.settle(back_us.unwrap_or(last), None);
         let drain = i64::from(settings.drain_s) * SECOND;
-        self.stray = (self.is_out() && last > self.since_us + drain && first > self.since_us)
-            .then_some(attempts);
+        // Who leaves it out by nginx's own word gets what nginx tries it with.
+        let stray = self.is_out() && self.source != Some(Source::NginxError);
+        self.stray =
+            (stray && last > self.since_us + drain && first > self.since_us).then_some(attempts);
         if self.first_us.is_none() && !self.windows.is_empty() {
             self.came_us = Some(first);
         }
@@ -240,6 +246,7 @@ impl Instance {
             removal.well_us = Some(first);
         }
         self.count_harm(settings);
+        back_us.filter(|_| before != State::Ready && self.state == State::Ready)
     }
 
     pub(super) fn failed_run(&mut self, from_us: i64) {

@@ -272,9 +272,15 @@ impl Timeline {
         }
         for (name, cell) in by_instance {
             let instance = self.instance(&name);
-            instance.traffic(step.window.index, &cell, &settings);
+            let back_us = instance.traffic(step.window.index, &cell, &settings);
+            if let Some(at_us) = back_us {
+                instance.returned(at_us);
+            }
             if let Some(since) = instance.fresh() {
                 self.rotation(&name, since, true, told);
+            }
+            if let Some(at_us) = back_us {
+                self.count(at_us, told);
             }
         }
         let silent: Vec<(i64, String)> = self

@@ -295,6 +295,35 @@ fn nginx_ejects_and_traffic_brings_back() {
 }
 
 #[test]
+fn a_trial_by_nginx_that_fails_is_neither_a_return_nor_a_zombie() {
+    let mut pool = Pool::new(&Settings { drain_s: 5, ..Settings::default() });
+    let out = Event::new(at(5.0), Source::NginxError, What::Ejected { enforced: true }).of("a");
+    pool.minute(&[out], &["b"], 60);
+    let mut window = Window::new(pool.minute);
+    let tried = Some(at(90.0));
+    let mut trial = Cell { attempts: 1, first_us: tried, last_us: tried, ..Cell::default() };
+    trial.faults.connect = 1;
+    window.cells.entry("a".into()).or_default().insert("GET /".into(), trial);
+    let (first_us, last_us) = (Some(at(61.0)), Some(at(119.0)));
+    let serving = Cell { attempts: 60, first_us, last_us, ..Cell::default() };
+    window.cells.entry("b".into()).or_default().insert("GET /".into(), serving);
+    let told = pool.line.step(Step {
+        until_us: 2 * MINUTE,
+        events: &[],
+        window: &window,
+        marks: &Marks::default(),
+        sources: &[],
+    });
+    pool.minute = 2;
+    assert_eq!(pool.line.instances()["a"].state, State::Unready);
+    assert_eq!(told.findings, []);
+    let told = pool.minute(&[], &["a", "b"], 60);
+    assert_eq!(told.removals[0].returned_us, Some(at(121.0)));
+    assert_eq!(told.ready.last().map(|point| (point.at_us, point.ready)), Some((at(121.0), 2)));
+    assert!(pool.line.instances()["a"].is_warming(at(180.0), &Settings::default()));
+}
+
+#[test]
 fn a_removed_instance_that_serves_on_is_a_zombie_unless_all_are_out() {
     let mut pool = Pool::new(&Settings { drain_s: 30, ..Settings::default() });
     pool.minute(&[state(1.0, "a", State::Draining, Some(1))], &["a", "b"], 60);

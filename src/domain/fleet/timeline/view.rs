@@ -73,16 +73,18 @@ impl View {
             && until_us - self.at_us > 86_400 * super::SECOND
     }
 
-    /// nginx writes no line when it tries a server again: traffic to it after its time-out says so.
-    pub(super) fn served_again(&mut self, at_us: i64) -> bool {
+    /// nginx writes no line when it tries a server again: an answer after its time-out says so. Gives since
+    /// when it is back, of attempts between the two moments.
+    pub(super) fn served_again(&mut self, first_us: i64, last_us: i64) -> Option<i64> {
         let out = self.ejected && self.source == Source::NginxError;
-        let back = out && at_us > self.at_us + NGINX_FAIL_TIMEOUT_US;
-        if back {
-            self.ejected = false;
-            self.state = State::Ready;
-            self.at_us = at_us;
+        let tried_us = self.at_us + NGINX_FAIL_TIMEOUT_US;
+        if !out || last_us <= tried_us {
+            return None;
         }
-        back
+        self.ejected = false;
+        self.state = State::Ready;
+        self.at_us = first_us.max(tried_us).min(last_us);
+        Some(self.at_us)
     }
 
     /// A single check is no verdict where the source tells verdicts of its own.
