@@ -34,6 +34,8 @@ pub struct Found {
     pub ino: u64,
     pub modified: SystemTime,
     pub packing: Packing,
+    /// What it begins with could be read: a packed file that is still being written may not say.
+    pub begins_whole: bool,
     /// The first [`HEAD`] bytes of the content.
     begin: Vec<u8>,
     file: File,
@@ -91,6 +93,7 @@ impl Found {
             ino: meta.ino(),
             modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             packing,
+            begins_whole: true,
             begin: Vec::new(),
             file,
         };
@@ -105,6 +108,7 @@ impl Found {
             Ok(reader) => {
                 // A packed file that is still being written ends in the middle.
                 let read = reader.take(HEAD as u64).read_to_end(&mut begin);
+                self.begins_whole = read.is_ok() && !begin.is_empty();
                 if self.packing == Packing::Plain {
                     read?;
                 }

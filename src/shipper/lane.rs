@@ -1,10 +1,13 @@
 //! One followed path: its present file, what it was before, and each of their bytes once, in order.
+//! Files that were rotated away while nobody looked are found by `past`.
+
+mod past;
 
 use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use tokio_util::sync::CancellationToken;
@@ -44,6 +47,10 @@ pub struct Lane {
     /// Open files, the present one last: those before it were replaced and may still grow a little.
     held: Vec<Held>,
     absent_told: bool,
+    /// Paths that are followed for themselves, though they are called as if this one had become them.
+    others: Vec<PathBuf>,
+    /// When to look again at what lies beside the path: something there was not finished.
+    due: Option<Instant>,
 }
 
 /// An open file and what is known of it.
@@ -88,6 +95,8 @@ impl Lane {
             limit: BATCH,
             held: Vec::new(),
             absent_told: false,
+            others: config.files.iter().filter(|other| *other != path).cloned().collect(),
+            due: None,
         }
     }
 
@@ -107,7 +116,7 @@ impl Lane {
     }
 
     async fn follow(&mut self, pulse: &Pulse) -> Result<(), Stopped> {
-        self.catch_up(None, pulse).await?;
+        self.catch_up(pulse).await?;
         loop {
             pulse.moved();
             let moved = self.round(pulse).await?;
@@ -123,55 +132,12 @@ impl Lane {
         }
     }
 
-    /// What the path has become since it was last looked at: renamed, packed or copied files that were
-    /// not read to their end. `since`: files that nobody has seen count if they changed after this.
-    async fn catch_up(&mut self, since: Option<SystemTime>, pulse: &Pulse) -> Result<(), Stopped> {
-        let known = self.state.known(&self.path);
-        let last_seen = known.iter().map(|known| SystemTime::from(known.seen_at)).max();
-        let since = if self.backfill { Some(SystemTime::UNIX_EPOCH) } else { since.or(last_seen) };
-        // Of a path that is new to us only the present file counts.
-        let Some(since) = since else { return Ok(()) };
-        let path = self.path.clone();
-        let beside = blocking(move || match file::rotated(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            other => other,
-        })
-        .await?;
-        for path in beside {
-            let held = |held: &Held, found: &Found| held.found.is(found);
-            let opened = blocking(move || Found::open(&path)).await;
-            // Gone, locked or still being packed: another look will come.
-            let Ok(found) = opened else { continue };
-            if self.held.iter().any(|one| held(one, &found)) {
-                continue;
-            }
-            let known = match identify(&found, &self.state.known(&self.path)) {
-                Some(known) if known.over && found.packing != Packing::Plain => continue,
-                Some(known) => known,
-                None if found.modified > since => self.meet(&found)?,
-                None => continue,
-            };
-            let mut old = Held { found, known, grown_at: Instant::now() };
-            match self.ship(&mut old, true, pulse).await {
-                Err(Stopped::Failed(error)) => {
-                    tracing::warn!(file = %old.found.path.display(), error = format!("{error:#}"), "an older file is not read on");
-                }
-                other => {
-                    other?;
-                    old.known.over = old.found.packing != Packing::Plain;
-                    self.state.remember(&self.path, &old.known)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// One look at the path and at what is held open. True if anything was sent.
     async fn round(&mut self, pulse: &Pulse) -> Result<bool, Stopped> {
-        let replaced = self.look().await?;
-        if let Some(since) = replaced {
-            // Between two looks it may have been replaced more than once.
-            self.catch_up(Some(since), pulse).await?;
+        let new = self.look().await?;
+        // Between two looks it may have been replaced more than once.
+        if new || self.due.is_some_and(|due| due <= Instant::now()) {
+            self.catch_up(pulse).await?;
         }
         let mut moved = false;
         let present = self.held.len().saturating_sub(1);
@@ -205,9 +171,8 @@ impl Lane {
         Ok(moved)
     }
 
-    /// Opens the path and compares it with the file that was there. If another has taken its place,
-    /// since when that may have been so.
-    async fn look(&mut self) -> Result<Option<SystemTime>, Stopped> {
+    /// Opens the path and compares it with the file that was there. True if it is one that nobody has seen.
+    async fn look(&mut self) -> Result<bool, Stopped> {
         let path = self.path.clone();
         let found = match blocking(move || Found::open(&path)).await {
             Ok(found) => found,
@@ -218,7 +183,7 @@ impl Lane {
                 if !std::mem::replace(&mut self.absent_told, true) {
                     tracing::info!(path = %self.path.display(), "there is no such file yet; waiting for it");
                 }
-                return Ok(None);
+                return Ok(false);
             }
             Err(error) => return Err(error.into()),
         };
@@ -229,10 +194,12 @@ impl Lane {
             && present.known.head.fits(found.begin())
             && (found.packing != Packing::Plain || size >= present.known.next)
         {
-            return Ok(None);
+            return Ok(false);
         }
         let known = self.state.known(&self.path);
-        let since = known.iter().map(|known| SystemTime::from(known.seen_at)).max();
+        if known.is_empty() && !self.backfill {
+            self.pass_over().await?;
+        }
         let (known, new) = match identify(&found, &known) {
             Some(known) => (known, false),
             None => (self.meet(&found)?, true),
@@ -243,13 +210,19 @@ impl Lane {
             "{}", if first { "following a file" } else { "another file has taken its place" }
         );
         self.held.push(Held { found, known, grown_at: Instant::now() });
-        Ok(since.filter(|_| !first && new))
+        Ok(new)
     }
 
     /// A file that was never seen gets its id, and that is written down before anything is sent.
     fn meet(&self, found: &Found) -> anyhow::Result<Known> {
+        let known = self.fresh(found);
+        self.state.remember(&self.path, &known)?;
+        Ok(known)
+    }
+
+    fn fresh(&self, found: &Found) -> Known {
         let now = self.clock.now();
-        let known = Known {
+        Known {
             id: new_id(now),
             dev: found.dev,
             ino: found.ino,
@@ -257,9 +230,8 @@ impl Lane {
             next: 0,
             over: false,
             seen_at: now,
-        };
-        self.state.remember(&self.path, &known)?;
-        Ok(known)
+            met_at: Some(now),
+        }
     }
 
     /// Sends what a file has beyond what was taken; with `last` also a line that is not finished. True

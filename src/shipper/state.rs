@@ -31,6 +31,9 @@ pub struct Known {
     #[serde(default)]
     pub over: bool,
     pub seen_at: Timestamp,
+    /// When it was first seen; positions of an earlier version do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_at: Option<Timestamp>,
 }
 
 /// The state of one shipper: one fleet, one source.
@@ -51,7 +54,13 @@ struct Inner {
 
 const VERSION: u32 = 1;
 /// Files of one path that are remembered.
-const REMEMBERED: usize = 100;
+pub(super) const REMEMBERED: usize = 100;
+
+impl Known {
+    pub fn met_at(&self) -> Timestamp {
+        self.met_at.unwrap_or(self.seen_at)
+    }
+}
 
 impl State {
     /// Reads what is there. An error when it is not ours to read, or another shipper has it.

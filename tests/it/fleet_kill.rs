@@ -48,7 +48,10 @@ fn drill_no_line_is_lost_or_doubled_while_everything_is_killed() {
             1 => world.kill_coordinator(),
             _ => world.kill_database(),
         }
-        eprintln!("{} of {KILLS}: {} lines are in", n + 1, world.lines().unwrap_or_default());
+        match world.lines() {
+            Some(lines) => eprintln!("{} of {KILLS}: {lines} lines are in", n + 1),
+            None => eprintln!("{} of {KILLS}: the coordinator does not answer now", n + 1),
+        }
     }
     let wanted = writer.join().unwrap();
     world.wait_for(lines);

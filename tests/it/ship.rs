@@ -5,6 +5,10 @@ use std::{
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,7 +19,10 @@ use quorate::{
     shipper,
 };
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::whole::{Whole, until};
@@ -55,12 +62,16 @@ impl Yard {
     }
 
     fn ship(&self, more: &[&str]) -> Running {
-        let (url, log) = (self.whole.coordinators[0].url.to_string(), self.log());
+        self.ship_to(&self.whole.coordinators[0].url.to_string(), more)
+    }
+
+    fn ship_to(&self, url: &str, more: &[&str]) -> Running {
+        let log = self.log();
         let dir = self.whole.folder.path().join("ship");
         let args = [
             "ship",
             "--coordinator-url",
-            &url,
+            url,
             "--token",
             &self.secret,
             "--fleet",
@@ -105,6 +116,77 @@ impl Running {
         self.stop.cancel();
         self.running.await.unwrap().unwrap();
     }
+}
+
+/// The way to the coordinator, which can be closed.
+struct Gate {
+    url: String,
+    open: Arc<AtomicBool>,
+    refused: Arc<AtomicUsize>,
+}
+
+impl Gate {
+    async fn before(yard: &Yard) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (open, refused) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+        let behind = yard.whole.coordinators[0].url.to_string();
+        let behind = behind.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let gate = Self { url, open: open.clone(), refused: refused.clone() };
+        tokio::spawn(async move {
+            while let Ok((mut from, _)) = listener.accept().await {
+                if !open.load(Ordering::SeqCst) {
+                    refused.fetch_add(1, Ordering::SeqCst);
+                    continue;
+                }
+                let (behind, open) = (behind.clone(), open.clone());
+                tokio::spawn(async move {
+                    let mut to = TcpStream::connect(behind).await.unwrap();
+                    let shut = async {
+                        while open.load(Ordering::SeqCst) {
+                            tokio::time::sleep(Duration::from_millis(5)).await;
+                        }
+                    };
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut from, &mut to) => {}
+                        () = shut => {}
+                    }
+                });
+            }
+        });
+        gate
+    }
+
+    fn set_open(&self, open: bool) {
+        self.open.store(open, Ordering::SeqCst);
+    }
+
+    /// Waits until the shipper has found it closed.
+    async fn tried(&self) {
+        until("the shipper tries in vain", async || {
+            (self.refused.load(Ordering::SeqCst) > 0).then_some(())
+        })
+        .await;
+    }
+}
+
+/// What logrotate does: the present file becomes `.1`, and what was that is packed.
+fn rotate(log: &Path, packed_as: &str) {
+    let first = log.with_extension("log.1");
+    if first.exists() {
+        pack(&first, &log.with_extension(packed_as));
+        fs::remove_file(&first).unwrap();
+    }
+    fs::rename(log, &first).unwrap();
+}
+
+/// Packs a file and keeps its time, as gzip does.
+fn pack(from: &Path, to: &Path) {
+    let mut packer =
+        flate2::write::GzEncoder::new(File::create(to).unwrap(), flate2::Compression::fast());
+    packer.write_all(&fs::read(from).unwrap()).unwrap();
+    let modified = from.metadata().unwrap().modified().unwrap();
+    packer.finish().unwrap().set_modified(modified).unwrap();
 }
 
 /// Lines of a balancer, numbered from `from` on, which end now.
@@ -157,6 +239,100 @@ async fn lines_count_once_through_rotation_packing_and_restarts() {
     let ship = yard.ship(&[]);
     append(&log, &lines(210, 5));
     yard.has(215).await;
+    ship.stop().await;
+}
+
+#[tokio::test]
+async fn a_coordinator_that_is_away_for_several_rotations_misses_nothing() {
+    let yard = Yard::start("ship-away").await;
+    let gate = Gate::before(&yard).await;
+    let log = yard.log();
+    append(&log, &lines(0, 100));
+    let ship = yard.ship_to(&gate.url, &[]);
+    yard.has(100).await;
+    gate.set_open(false);
+    append(&log, &lines(100, 50));
+    gate.tried().await;
+    for n in 0..4 {
+        rotate(&log, &format!("log.{n}.gz"));
+        append(&log, &lines(150 + n * 40, 40));
+    }
+    gate.set_open(true);
+    yard.has(310).await;
+    // The same while the shipper is away as well: it finds all of it at its next start.
+    ship.stop().await;
+    for n in 4..8 {
+        append(&log, &lines(310 + n * 10, 10));
+        rotate(&log, &format!("log.{n}.gz"));
+        append(&log, &lines(400 + n * 20, 20));
+    }
+    let ship = yard.ship_to(&gate.url, &[]);
+    yard.has(430).await;
+    rotate(&log, "log.8.gz");
+    append(&log, &lines(600, 1));
+    yard.has(431).await;
+    ship.stop().await;
+}
+
+#[tokio::test]
+async fn what_lay_there_before_is_not_sent_whatever_becomes_of_it() {
+    let yard = Yard::start("ship-before").await;
+    let log = yard.log();
+    append(&log.with_extension("log.1"), &lines(0, 30));
+    append(&log, &lines(30, 10));
+    let ship = yard.ship(&[]);
+    yard.has(10).await;
+    // Packed without keeping its time, so that it looks as new as what comes now.
+    let first = log.with_extension("log.1");
+    pack(&first, &log.with_extension("log.2.gz"));
+    let now = std::time::SystemTime::now();
+    File::options()
+        .append(true)
+        .open(log.with_extension("log.2.gz"))
+        .unwrap()
+        .set_modified(now)
+        .unwrap();
+    fs::remove_file(&first).unwrap();
+    rotate(&log, "");
+    append(&log, &lines(40, 5));
+    yard.has(15).await;
+    ship.stop().await;
+    // All of it, where that is wanted.
+    let all = Yard::start("ship-backfill").await;
+    append(&all.log().with_extension("log.1"), &lines(0, 30));
+    append(&all.log(), &lines(30, 10));
+    let ship = all.ship(&["--backfill"]);
+    all.has(40).await;
+    ship.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_still_being_packed_is_not_taken_for_another() {
+    let yard = Yard::start("ship-packing").await;
+    let log = yard.log();
+    append(&log, &lines(0, 400));
+    let ship = yard.ship(&[]);
+    yard.has(400).await;
+    rotate(&log, "");
+    let first = log.with_extension("log.1");
+    pack(&first, &log.with_extension("whole"));
+    let whole = fs::read(log.with_extension("whole")).unwrap();
+    fs::remove_file(log.with_extension("whole")).unwrap();
+    let packed = log.with_extension("log.2.gz");
+    // Not enough to tell what it begins with, then more, then all.
+    for (n, part) in [12, 40, whole.len() - 30].into_iter().enumerate() {
+        fs::write(&packed, &whole[..part]).unwrap();
+        append(&log, &lines(400 + n, 1));
+        rotate(&log, &format!("log.5{n}.gz"));
+        append(&log, &lines(500 + n, 1));
+    }
+    fs::write(&packed, &whole).unwrap();
+    append(&log, &lines(600, 1));
+    yard.has(407).await;
+    ship.stop().await;
+    let ship = yard.ship(&[]);
+    append(&log, &lines(700, 1));
+    yard.has(408).await;
     ship.stop().await;
 }
 
