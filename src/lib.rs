@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`domain`] | THE RULES: plain data and functions. What a check is ([`domain::check`]), whether a condition holds ([`domain::assertion`]), which addresses may be probed ([`domain::address`]), what votes mean ([`domain::decision`]), who is told ([`domain::notice`]) |
+//! | [`domain`] | THE RULES: plain data and functions. What a check is ([`domain::check`]), whether a condition holds ([`domain::assertion`]), which addresses may be probed ([`domain::address`]), what votes mean ([`domain::decision`]), who is told ([`domain::notice`]), how much was up and what it cost of the budget ([`domain::slo`]) |
 //! | [`protocol`] | what agent and coordinator say to each other |
 //! | **outside** | |
 //! | [`net`] | the guarded connector: no connection to a denied address; name look-ups |
@@ -24,12 +24,12 @@
 //! | **processes** | |
 //! | [`coordinator`] | wiring only: pool, loops, server |
 //! | [`up`] | everything on one machine, with a private Postgres ([`up::postgres`]) |
-//! | [`cli`] | the tools: `probe`, `decide`, `logs`, `bench`, and how the services print |
+//! | [`cli`] | the tools: `probe`, `decide`, `logs`, `slo`, `bench`, and how the services print |
 //! | [`config`], [`process`], [`clock`] | flags and environment; logs, signals and own health; the only reader of wall time |
 //!
 //! Beside `src/`: `migrations/` (the schema; its comments carry the design of the storage), `web/` (the
 //! pages; their client is generated from `web/openapi.json`), `tests/it/` (one test binary, a file per
-//! subject), `tests/vectors/` (decisions with their expected answers).
+//! subject), `tests/vectors/` (decisions and SLOs with their expected answers).
 //!
 //! # The way of one report
 //!
@@ -64,6 +64,8 @@
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.
 //! * `Error` is ours and `Fail` is the target's. Only passes and fails vote.
 //! * What is not known is unknown: neither up nor down, in every figure.
+//! * Figures of availability are integers and exact fractions; a double is for display, and a percentage
+//!   is cut off, never rounded up. They come from one engine, [`domain::slo::evaluate`].
 //! * There is no pass-through service layer, no trait with one implementation, no cargo feature, and
 //!   nothing static that could change: two coordinators and five agents fit in one process.
 //!
@@ -83,6 +85,8 @@
 //! * **Access-log format**: a file in `accesslog/` that makes records and events from bytes, its name in
 //!   [`accesslog::Format`], an arm in [`accesslog::Parser::line`] and a place in the order of
 //!   `accesslog/detect.rs`; lines of real programs in `tests/logs/`, with their origin.
+//! * **Indicator of an SLO (SLI)**: a variant of [`domain::slo::definition::Sli`], its measure in
+//!   `domain/slo/measure.rs`, its field in `cli/slo/file/definition.rs`, cases in `tests/vectors/slo/`.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate::{
-    cli::{admin, bench, decide, logs, openapi, probe, serve, term::TermOptions, up},
+    cli::{admin, bench, decide, logs, openapi, probe, serve, slo, term::TermOptions, up},
     config::{
         AdminCommand, AgentConfig, CoordinatorConfig, MigrateConfig, ShipConfig, UpConfig,
         without_empty_variables,
@@ -36,6 +36,8 @@ enum Command {
     Decide(decide::DecideArgs),
     Probe(probe::ProbeArgs),
     Logs(logs::LogsArgs),
+    #[command(subcommand)]
+    Slo(slo::SloCommand),
     /// Measures this program on this machine, each figure beside a limit or a peer.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -69,6 +71,7 @@ async fn main() -> ExitCode {
         Command::Decide(args) => decide::run(&args, term),
         Command::Probe(args) => probe::run(args, term).await,
         Command::Logs(args) => logs::run(args, term).await,
+        Command::Slo(command) => slo::run(&command, term),
         Command::Bench(command) => bench::run(command, term).await,
         Command::Openapi => openapi::run(),
     }

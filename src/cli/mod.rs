@@ -7,5 +7,6 @@ pub mod logs;
 pub mod openapi;
 pub mod probe;
 pub mod serve;
+pub mod slo;
 pub mod term;
 pub mod up;

@@ -22,6 +22,7 @@ pub mod rollup;
 pub mod secret;
 pub mod selector;
 pub mod sketch;
+pub mod slo;
 pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this
