@@ -2,7 +2,7 @@
 # test   all checks
 # bench  the benchmark harness: ratios, in one run each
 # drill  kills things and looks whether they come back; faults behind the real nginx and HAProxy
-# fuzz   the readers of logs on made-up lines: make fuzz SECONDS=600
+# fuzz   the readers of logs on made-up lines: make fuzz SECONDS=600, make fuzz FORMAT=haproxy
 # fmt    formats everything
 
 # Compiling needs no database (see scripts/queries), whatever DATABASE_URL says.
@@ -11,8 +11,9 @@ export CARGO_TERM_PROGRESS_WHEN ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Extra arguments: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
-# How long to fuzz.
+# How long to fuzz, and which reader; FORMAT=all takes them all in one run.
 SECONDS ?= 120
+FORMAT ?= all
 
 .PHONY: run test bench drill fuzz fmt queries binary ui rust web browser
 .DEFAULT_GOAL := run
@@ -54,7 +55,9 @@ drill:
 # The sanitizer needs what is not stable; the compiler is the usual one.
 fuzz:
 	cargo fuzz --version > /dev/null 2>&1 || cargo install cargo-fuzz --locked
-	RUSTC_BOOTSTRAP=1 cargo fuzz run accesslog -- -max_total_time=$(SECONDS) -max_len=4096 -dict=fuzz/accesslog.dict
+	fuzz/seeds $(FORMAT)
+	FORMAT=$(FORMAT) RUSTC_BOOTSTRAP=1 cargo fuzz run accesslog fuzz/corpus/$(FORMAT) -- -max_total_time=$(SECONDS) \
+		-max_len=8192 -timeout=5 -rss_limit_mb=1024 -dict=fuzz/accesslog.dict -print_final_stats=1
 
 fmt: web/node_modules/.installed
 	cargo fmt

@@ -50,13 +50,15 @@ pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The number at a JSON pointer, which may be written as a text.
+/// The count or port at a JSON pointer, which may be written as a text. Platforms count in 32 bits: what
+/// is larger is no count, and sums of them have room.
 pub(super) fn number(value: &Value, pointer: &str) -> Option<u64> {
-    match value.pointer(pointer)? {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
+    let number = match value.pointer(pointer)? {
+        Value::Number(number) => number.as_u64()?,
+        Value::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    (number <= u64::from(u32::MAX)).then_some(number)
 }
 
 /// The items of the array at a JSON pointer; none if there is no array.

@@ -36,6 +36,7 @@ pub mod target_health;
 pub mod traefik_json;
 pub mod upstream;
 
+pub use aws_alb_health::node;
 pub use detect::{Detected, Undetected, detect};
 use stamp::Stamps;
 
@@ -113,6 +114,8 @@ enum Reader {
     Mapped(Box<generic_json::Reader>),
 }
 
+const NO_YEAR: Reject = Reject("the time lies outside of the years 1 to 9999");
+
 impl Parser {
     pub fn new(format: Format, context: &Context) -> Self {
         let reader = match format {
@@ -146,8 +149,13 @@ impl Parser {
     /// The same for the lines of a file of this name: some programs say there which of several balancers
     /// wrote them.
     pub fn of_file(mut self, name: &str) -> Self {
-        self.reporter = aws_alb_health::node(name).map(str::to_owned);
+        self.reporter = node(name).map(str::to_owned);
         self
+    }
+
+    /// One of another format, for further lines of the same file.
+    pub fn instead(&self, format: Format, context: &Context) -> Self {
+        Self { reporter: self.reporter.clone(), ..Self::new(format, context) }
     }
 
     /// What one line says, without its line end. Nothing is allocated for a request.
@@ -158,6 +166,16 @@ impl Parser {
         if line.trim_ascii().is_empty() {
             return Ok(Line::Nothing);
         }
+        let said = self.read(line);
+        // Epochs and durations may be any number, and whoever adds to a time wants room for it.
+        match &said {
+            Ok(Line::Request(record)) if !stamp::YEARS_US.contains(&record.end_us) => Err(NO_YEAR),
+            Ok(Line::Event(event)) if !stamp::YEARS_US.contains(&event.at_us) => Err(NO_YEAR),
+            _ => said,
+        }
+    }
+
+    fn read<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a>, Reject> {
         let stamps = &mut self.stamps;
         match &self.reader {
             Reader::Custom(format) => format.line(line, stamps),

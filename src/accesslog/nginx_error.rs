@@ -39,13 +39,14 @@ fn event(at_us: i64, level: &[u8], message: &[u8]) -> Option<Event> {
     let server = upstream(message)?;
     let reason = String::from_utf8_lossy(words).into_owned();
     let mut event = Event::new(at_us, Source::NginxError, What::Failed);
-    event.reason = Some(reason);
     let shown = String::from_utf8_lossy(server).into_owned();
     if about(b"no live upstreams") {
         event.what = What::PoolEmpty;
-        event.pool = Some(shown);
+        // Lines about an instance never name its group, which is why the event is of the source's pool.
+        event.reason = Some(format!("{reason}: {shown}"));
         return Some(event);
     }
+    event.reason = Some(reason);
     if !scan::is_instance(server) {
         return None;
     }

@@ -4,6 +4,8 @@
 use super::{Context, scan};
 
 const DAY_S: i64 = 86_400;
+/// The years 1 to 9999 in µs since the epoch: what a calendar can show, in every zone.
+pub const YEARS_US: std::ops::Range<i64> = -62_135_510_400_000_000..253_402_207_200_000_000;
 const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 
 /// Reads stamps of one source.

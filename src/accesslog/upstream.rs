@@ -19,6 +19,9 @@ pub struct Upstream<'a> {
 impl<'a> Upstream<'a> {
     /// Adds the tries to the record. The name of a group in the place of an address says that nobody
     /// could be chosen. Gives whether the last thing that happened was that.
+    ///
+    /// The group is not taken for the request's pool: nginx names it on these lines alone, so that a pool
+    /// of its own would hold the failures without the requests that went well.
     pub fn add_to(&self, record: &mut Record<'a>) -> bool {
         let mut statuses = List::new(self.status);
         let mut times = List::new(self.response_time);
@@ -37,7 +40,6 @@ impl<'a> Upstream<'a> {
             ended_empty = !scan::is_instance(addr);
             if ended_empty {
                 record.pool_empty = record.pool_empty.saturating_add(1);
-                record.pool = record.pool.or(Some(addr));
                 continue;
             }
             record.attempts.push(Attempt {
@@ -150,7 +152,7 @@ mod tests {
             ..Upstream::default()
         });
         assert!(!ended_empty);
-        assert_eq!((record.pool_empty, record.pool), (1, Some(&b"app"[..])));
+        assert_eq!((record.pool_empty, record.pool), (1, None));
         let [one] = record.attempts.as_slice() else { panic!("{record:?}") };
         assert_eq!(one.instance, b"127.0.0.1:9102");
         assert_eq!((one.duration_us, one.connect_us), (Some(4_000), Some(0)));

@@ -108,6 +108,9 @@ pub struct SendLogs {
     pub file: Option<String>,
     /// Where in the file's decompressed text this part begins; needed with `file`.
     pub offset: Option<u64>,
+    /// The file's name. Of an ALB's files it tells which node of the balancer wrote them, so that the views
+    /// of several nodes are kept apart.
+    pub name: Option<String>,
     /// The file ends with this part: its last line counts although it has no end. Only with `file`.
     pub end: Option<bool>,
     /// Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given.
@@ -236,6 +239,10 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
     if query.end.is_some() && file.is_none() {
         return Err(ApiError::invalid("end", "is one of a file; file is missing"));
     }
+    let bad = |name: &String| name.chars().count() > 1_000 || name.chars().any(char::is_control);
+    if query.name.as_ref().is_some_and(bad) {
+        return Err(ApiError::invalid("name", "must be at most 1000 characters"));
+    }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     Ok(Delivery {
         source,
@@ -243,6 +250,7 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
         format: query.format,
         tz: query.tz,
         file,
+        name: query.name,
         end: query.end.unwrap_or(false),
         encoding: encoding(headers)?,
         json: kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json"),

@@ -24,8 +24,27 @@ pub enum Encoding {
 pub(super) struct Piece {
     pub offset: u64,
     pub text: Vec<u8>,
+    /// Bytes of a line that was too long to be kept, which stood behind the text.
+    pub thrown: u64,
     /// Lines that were too long to be kept.
     pub cut: u64,
+}
+
+impl Piece {
+    /// Where what follows it begins.
+    pub(super) fn end(&self) -> u64 {
+        self.offset + self.text.len() as u64 + self.thrown
+    }
+
+    /// Leaves out what stands before `at`, and says how many bytes that is.
+    pub(super) fn skip_to(&mut self, at: u64) -> u64 {
+        let seen = at.saturating_sub(self.offset).min(self.end() - self.offset);
+        let of_text = usize::try_from(seen).map_or(self.text.len(), |n| n.min(self.text.len()));
+        self.text.drain(..of_text);
+        self.thrown -= seen - of_text as u64;
+        self.offset += seen;
+        seen
+    }
 }
 
 /// How a body holds its lines.
@@ -107,8 +126,8 @@ fn cut_lines(
     mut give: impl FnMut(Piece) -> bool,
 ) -> io::Result<()> {
     let mut piece = Piece { offset, ..Piece::default() };
-    // Where the line begins that is being read, and how much of it was thrown away.
-    let (mut line, mut thrown) = (0, 0_u64);
+    // Where the line begins that is being read. What is thrown away of one is counted in its piece.
+    let mut line = 0;
     loop {
         let buffer = plain.fill_buf()?;
         if buffer.is_empty() {
@@ -119,56 +138,34 @@ fn cut_lines(
         let length = part.len();
         piece.text.extend_from_slice(part);
         plain.consume(length);
-        if piece.text.len() - line > LONGEST_LINE {
-            thrown += (piece.text.len() - line) as u64;
+        // What follows the beginning of a line that is none is no line either.
+        if piece.text.len() - line > LONGEST_LINE || piece.thrown > 0 {
+            piece.thrown += (piece.text.len() - line) as u64;
             piece.text.truncate(line);
         }
         if end.is_none() {
             continue;
         }
-        let full = piece.text.len() >= PIECE || thrown > 0;
-        if thrown > 0 {
-            // What is left of it is no line either.
-            thrown += (piece.text.len() - line) as u64;
-            piece.text.truncate(line);
-            piece.cut += 1;
-        }
         line = piece.text.len();
-        if full {
-            let next = piece.offset + piece.text.len() as u64 + thrown;
-            let done = std::mem::replace(&mut piece, Piece { offset: next, ..Piece::default() });
-            let done = Skipped { piece: done, thrown };
-            (line, thrown) = (0, 0);
-            if !give(done.piece_with_gap()) {
+        piece.cut = u64::from(piece.thrown > 0);
+        if line >= PIECE || piece.cut > 0 {
+            let next = piece.end();
+            line = 0;
+            let next = Piece { offset: next, ..Piece::default() };
+            if !give(std::mem::replace(&mut piece, next)) {
                 return Ok(());
             }
         }
     }
     if whole_lines {
         piece.text.truncate(line);
-    } else if thrown > 0 {
-        piece.text.truncate(line);
-        piece.cut += 1;
+        piece.thrown = 0;
     }
+    piece.cut = u64::from(piece.thrown > 0);
     if !piece.text.is_empty() || piece.cut > 0 {
         give(piece);
     }
     Ok(())
-}
-
-/// A piece with a line thrown away behind it: offsets count that too.
-struct Skipped {
-    piece: Piece,
-    thrown: u64,
-}
-
-impl Skipped {
-    /// The thrown line is stood for by line feeds, so that the text is as long as what it was made from.
-    fn piece_with_gap(mut self) -> Piece {
-        let length = usize::try_from(self.thrown).unwrap_or(0).min(64 * LONGEST_LINE);
-        self.piece.text.resize(self.piece.text.len() + length, b'\n');
-        self.piece
-    }
 }
 
 /// Every top-level JSON object becomes one line.
@@ -204,7 +201,7 @@ fn cut_objects(
                 if piece.text.len() >= PIECE {
                     begin = 0;
                     let done = std::mem::take(&mut piece);
-                    piece.offset = done.offset + done.text.len() as u64;
+                    piece.offset = done.end();
                     if !give(done) {
                         return Ok(());
                     }
@@ -297,12 +294,56 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_thrown_away_and_its_length_is_kept() {
-        let body = [b"a\n".to_vec(), vec![b'x'; LONGEST_LINE * 3], b"\nb\n".to_vec()].concat();
-        let all = pieces(&body, None, true);
-        assert_eq!(all.iter().map(|(_, _, cut)| cut).sum::<u64>(), 1);
-        let last = all.last().unwrap();
-        assert_eq!((last.0 + last.1.len() as u64, last.1.trim()), (100 + body.len() as u64, "b"));
-        assert!(all[0].1.starts_with("a\n") && all[0].1.trim() == "a");
+        // Longer than a piece by far, and longer than the text of any other.
+        for length in [LONGEST_LINE, LONGEST_LINE * 3, 17 << 20, 65 << 20] {
+            for whole in [true, false] {
+                let body = [b"a\n".to_vec(), vec![b'x'; length], b"\nb\n".to_vec()].concat();
+                let mut next = 100;
+                let (mut lines, mut cut_lines) = (Vec::new(), 0);
+                cut(body.as_slice(), Encoding::Plain, None, whole, 100, |piece| {
+                    assert_eq!(piece.offset, next);
+                    assert!(piece.text.len() <= PIECE + LONGEST_LINE);
+                    next = piece.end();
+                    lines.extend(piece.text);
+                    cut_lines += piece.cut;
+                    true
+                })
+                .unwrap();
+                assert_eq!((next, cut_lines), (100 + body.len() as u64, 1), "{length}");
+                assert_eq!(lines, b"a\nb\n");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_at_the_end_waits_or_is_thrown_away() {
+        let body = [b"a\n".to_vec(), vec![b'x'; 17 << 20]].concat();
+        for (whole, end, cut_lines) in [(true, 102, 0), (false, 100 + body.len() as u64, 1)] {
+            let mut seen = Vec::new();
+            cut(body.as_slice(), Encoding::Plain, None, whole, 100, |piece| {
+                seen.push((piece.end(), piece.cut, piece.text));
+                true
+            })
+            .unwrap();
+            assert_eq!(seen, [(end, cut_lines, b"a\n".to_vec())]);
+        }
+    }
+
+    #[test]
+    fn what_was_taken_before_is_left_out_of_text_and_thrown_bytes_alike() {
+        let piece = || Piece { offset: 10, text: b"a\nb\n".to_vec(), thrown: 1_000, cut: 1 };
+        for (at, seen, text, thrown) in [
+            (5, 0, &b"a\nb\n"[..], 1_000),
+            (12, 2, b"b\n", 1_000),
+            (14, 4, b"", 1_000),
+            (100, 90, b"", 914),
+            (9_999, 1_004, b"", 0),
+        ] {
+            let mut piece = piece();
+            assert_eq!(piece.skip_to(at), seen, "{at}");
+            assert_eq!((piece.text.as_slice(), piece.thrown), (text, thrown), "{at}");
+            assert_eq!(piece.end(), 1_014);
+        }
     }
 
     #[test]

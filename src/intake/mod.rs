@@ -83,6 +83,8 @@ pub struct Delivery {
     pub tz: Option<String>,
     /// Id of the file, and where in its decompressed text this begins.
     pub file: Option<(String, u64)>,
+    /// The file's name, where it says which of several balancers wrote it.
+    pub name: Option<String>,
     /// The file ends with this: its last line counts without its line feed.
     pub end: bool,
     pub encoding: Encoding,
@@ -227,17 +229,13 @@ impl Run<'_> {
     /// Takes one piece, as often as it needs to be looked at anew.
     async fn piece(&mut self, mut piece: Piece) -> Result<(), Error> {
         loop {
-            let end = piece.offset + piece.text.len() as u64;
+            let end = piece.end();
             if let Some(known) = self.known {
                 if piece.offset > known {
                     return Err(Error::Gap { next_offset: known });
                 }
-                let seen = usize::try_from(known - piece.offset).unwrap_or(usize::MAX);
-                let seen = seen.min(piece.text.len());
-                self.answer.duplicate_bytes += seen as u64;
-                piece.text.drain(..seen);
-                piece.offset += seen as u64;
-                if piece.text.is_empty() {
+                self.answer.duplicate_bytes += piece.skip_to(known);
+                if piece.text.is_empty() && piece.thrown == 0 {
                     return Ok(());
                 }
             }

@@ -42,7 +42,18 @@ pub(super) struct Recipe {
     pub fixed: bool,
     /// nginx's `log_format` as pasted, which wins over any name.
     pub log_format: Option<String>,
+    /// What the file is called, if anybody said.
+    pub file_name: Option<String>,
     pub context: Context,
+}
+
+impl Recipe {
+    fn parser(&self, parser: Parser) -> Parser {
+        match &self.file_name {
+            Some(name) => parser.of_file(name),
+            None => parser,
+        }
+    }
 }
 
 /// A line that was not understood, fit to be shown.
@@ -96,7 +107,7 @@ impl Warm {
             }
         };
         // Made anew for each piece, since the year of stamps without one moves on.
-        let mut parser = Parser::new(format, &recipe.context);
+        let mut parser = recipe.parser(Parser::new(format, &recipe.context));
         let mut format = format;
         let mut refused_in_a_row = 0;
         let mut rest = text;
@@ -119,7 +130,7 @@ impl Warm {
                         && other != format
                     {
                         format = other;
-                        parser = Parser::new(other, &recipe.context);
+                        parser = parser.instead(other, &recipe.context);
                     }
                 }
             }
@@ -304,7 +315,14 @@ mod tests {
             pool: String::new(),
             counts: true,
         };
-        let recipe = Recipe { info, format, fixed: format.is_some(), log_format: None, context };
+        let recipe = Recipe {
+            info,
+            format,
+            fixed: format.is_some(),
+            log_format: None,
+            file_name: None,
+            context,
+        };
         let piece = Piece { text: text.as_bytes().to_vec(), ..Piece::default() };
         Warm::new(&Settings::default()).read(&piece, &recipe)
     }

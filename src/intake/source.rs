@@ -77,6 +77,7 @@ pub(super) fn recipe(
         format,
         fixed: source.format_set,
         log_format: source.log_format.clone(),
+        file_name: delivery.name.clone(),
         context: Context { tz: zone(source.tz.as_deref())?, now_us: now.as_microsecond() },
     })
 }

@@ -35,6 +35,8 @@ const SMALLEST: usize = 64 << 10;
 /// Follows one path.
 pub struct Lane {
     path: PathBuf,
+    /// The file's name: of some logs it says which node of a balancer wrote them.
+    name: Option<String>,
     once: bool,
     backfill: bool,
     timing: ShipTiming,
@@ -82,8 +84,10 @@ impl Lane {
         clock: Clock,
         stop: CancellationToken,
     ) -> Self {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         Self {
             path: path.to_owned(),
+            name,
             once: config.once,
             backfill: config.backfill,
             timing: config.timing,
@@ -313,7 +317,8 @@ impl Lane {
     ) -> Result<Option<u64>, Stopped> {
         loop {
             pulse.moved();
-            let trouble = match self.link.send(file, offset, batch, end).await {
+            let trouble = match self.link.send(file, self.name.as_deref(), offset, batch, end).await
+            {
                 Ok(Answer::Taken { next, rejected, accepted }) => {
                     if self.patience.fine() {
                         tracing::info!(path = %self.path.display(), "lines are taken again");

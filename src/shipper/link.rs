@@ -73,20 +73,29 @@ impl Link {
         self.uplink.patience()
     }
 
-    /// Sends bytes of a file that begin at `offset`. `end`: the file ends with them, and its last line
+    /// Sends bytes of a file that begin at `offset`. `name`: what the file is called, if it is
+    /// one. `end`: the file ends with them, and its last line
     /// counts as it is; otherwise a line without its end is left for the next batch.
     pub async fn send(
         &self,
         file: Uuid,
+        name: Option<&str>,
         offset: u64,
         batch: &[u8],
         end: bool,
     ) -> Result<Answer, Trouble> {
         let end = if end { "&end=true" } else { "" };
+        let name = name.map_or_else(String::new, |name| {
+            let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+            format!("&name={name}")
+        });
         let packed = zstd::encode_all(batch, 1).map_err(|e| Trouble::Other(e.to_string()))?;
         let request = self
             .uplink
-            .request(Method::POST, &format!("{}&file={file}&offset={offset}{end}", self.path))?
+            .request(
+                Method::POST,
+                &format!("{}&file={file}&offset={offset}{end}{name}", self.path),
+            )?
             .header(header::CONTENT_TYPE, "text/plain")
             .header(header::CONTENT_ENCODING, "zstd")
             .body(packed);

@@ -59,8 +59,6 @@ impl Counts {
 pub(super) struct Recipe {
     pub(super) parser: Parser,
     pub(super) info: SourceInfo,
-    /// Unless its lines name pools as a rule, the few that do are of the same pool.
-    pub(super) names_pools: bool,
     /// The format was told by the first lines, and may be another further on.
     pub(super) again: Option<Context>,
 }
@@ -100,7 +98,7 @@ pub(super) fn read(
                 && let Some(context) = &recipe.again
                 && let Ok(format) = detect(&rest[*from..], context)
             {
-                *parser = Parser::new(format, context);
+                *parser = parser.instead(format, context);
                 part.counts = std::mem::take(before);
                 rest = &rest[*from..];
                 continue 'again;
@@ -114,16 +112,13 @@ impl Part {
     /// Takes what a line says; false if it is refused.
     fn line(&mut self, line: &[u8], parser: &mut Parser, recipe: &Recipe) -> bool {
         match parser.line(line) {
-            Ok(Line::Request(mut record)) => {
+            Ok(Line::Request(record)) => {
                 self.seen(record.end_us);
-                if !recipe.names_pools {
-                    record.pool = None;
-                }
                 self.tally.add(&record, &recipe.info);
             }
             Ok(Line::Event(mut event)) => {
                 self.seen(event.at_us);
-                if event.pool.is_none() || !recipe.names_pools {
+                if event.pool.is_none() {
                     event.pool = Some(recipe.info.pool.clone());
                 }
                 self.events.push(event);
@@ -173,7 +168,7 @@ mod tests {
         let mut parser = Parser::new(Format::AwsAlb, &context);
         let info = SourceInfo { id: 0, role: Role::Balancer, pool: String::new(), counts: true };
         let again = Some(context);
-        let mut recipe = Recipe { parser: parser.clone(), info, names_pools: false, again };
+        let mut recipe = Recipe { parser: parser.clone(), info, again };
         let line =
             "203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"ua\"\n";
         let text = format!("what is this\n\n{}", line.repeat(250));

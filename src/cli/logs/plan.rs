@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::part::lines;
 use super::source::{Input, Source};
-use crate::accesslog::{Context, Format, Line, Parser, Undetected, detect};
+use crate::accesslog::{self, Context, Format, Line, Parser, Undetected, detect};
 use crate::domain::fleet::tally::{Role, SourceInfo};
 
 /// Lines of the head that are looked at for role, pool and beginning.
@@ -28,8 +28,6 @@ pub(super) struct Planned {
     pub(super) format: Option<&'static str>,
     pub(super) kind: Kind,
     pub(super) info: SourceInfo,
-    /// Most of its lines say which pool they went to. nginx names it only where it had nobody to ask.
-    pub(super) names_pools: bool,
     /// How to look at the format again, if it was told by the first lines.
     pub(super) again: Option<Context>,
     /// Files of one log, rotated ones included, have the same.
@@ -91,8 +89,6 @@ struct Head {
     /// Somebody is named who was asked, or a state is told.
     names_instances: bool,
     pools: BTreeMap<String, usize>,
-    /// Lines with somebody who was asked.
-    asked: usize,
 }
 
 /// Looks at every input. `instance` names whose own log it is where lines name nobody.
@@ -139,7 +135,7 @@ fn look(
     let failed = |error: io::Error| Refused::io(input, &error);
     let mut source = Source::open(input).map_err(failed)?;
     let bytes = source.head().map_err(failed)?;
-    let (kind, format, head) = tell(bytes, wanted, context)
+    let (kind, format, head) = tell(bytes, &input.name(), wanted, context)
         .map_err(|why| Refused::Undetected { name: input.name(), why })?;
     let planned = Planned {
         input: input.clone(),
@@ -151,8 +147,6 @@ fn look(
             pool: String::new(),
             counts: true,
         },
-        // nginx's error log names a group only where nobody was left in it.
-        names_pools: head.names_pools() && format != Some(Format::NginxError.as_str()),
         again: matches!(wanted, Wanted::Auto).then(|| context.clone()),
         stem: String::new(),
         first_us: head.first_us,
@@ -164,7 +158,7 @@ fn look(
 
 type Told = (Kind, Option<&'static str>, Head);
 
-fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undetected> {
+fn tell(bytes: &[u8], file: &str, wanted: &Wanted, context: &Context) -> Result<Told, Undetected> {
     let (parser, name) = match wanted {
         Wanted::Custom(parser, name) => match other_than(parser, bytes, context) {
             Some(format) => (Parser::new(format, context), format.as_str()),
@@ -182,6 +176,7 @@ fn tell(bytes: &[u8], wanted: &Wanted, context: &Context) -> Result<Told, Undete
             return Ok((Kind::Document(document), Some(name), Head::default()));
         }
     }
+    let parser = parser.of_file(file);
     let head = Head::of(bytes, &mut parser.clone());
     Ok((Kind::Lines(Box::new(parser)), Some(name), head))
 }
@@ -199,10 +194,6 @@ fn other_than(custom: &Parser, bytes: &[u8], context: &Context) -> Option<Format
 }
 
 impl Head {
-    fn names_pools(&self) -> bool {
-        self.pools.values().sum::<usize>() * 2 >= self.asked
-    }
-
     fn of(bytes: &[u8], parser: &mut Parser) -> Self {
         let mut head = Self::default();
         for line in lines(bytes).take(TRIED) {
@@ -212,7 +203,6 @@ impl Head {
                         || record.pool.is_some()
                         || record.pool_empty > 0
                         || record.redispatched;
-                    head.asked += usize::from(!record.attempts.is_empty());
                     if let (Some(pool), false) = (record.pool, record.attempts.is_empty()) {
                         let pool = String::from_utf8_lossy(pool).into_owned();
                         *head.pools.entry(pool).or_default() += 1;
@@ -234,8 +224,7 @@ impl Head {
 /// The pool of what names none: where most of the first requests went.
 fn busiest_pool(heads: &[Head]) -> String {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
-    let naming = heads.iter().filter(|head| head.names_pools());
-    for (pool, count) in naming.flat_map(|head| &head.pools) {
+    for (pool, count) in heads.iter().flat_map(|head| &head.pools) {
         *all.entry(pool).or_default() += count;
     }
     let busiest = all.into_iter().max_by_key(|(_, count)| *count);
@@ -264,6 +253,10 @@ fn parts(input: &Input) -> (String, String) {
     };
     let folder = text(path.parent().and_then(Path::file_name));
     let name = text(path.file_name());
+    // Each node of such a balancer begins a new file every few minutes: all of them are one log.
+    if let Some(node) = accesslog::node(&name) {
+        return (String::new(), format!("node {node}"));
+    }
     let mut stem = name.as_str();
     let digit = |c: char| c.is_ascii_digit();
     while let Some((before, ending)) = stem.rsplit_once(['.', '-']) {
@@ -306,5 +299,14 @@ mod tests {
         assert_eq!(of(&["/var/a/access.log", "/var/b/access.log.1"]), ["a/access", "b/access"]);
         assert_eq!(of(&["10.0.0.1", "web-10.0.0.2.log.3"]), ["10.0.0.1", "web-10.0.0.2"]);
         assert_eq!(of(&[".gz", "log"]), [".gz", "log"]);
+        let alb = |end: &str, node: &str| {
+            format!(
+                "/s3/{end}/1_elasticloadbalancing_eu-central-1_app.shop.0a1b_20260305T{end}Z_{node}_5m4k2j.log.gz"
+            )
+        };
+        let files =
+            [alb("1045", "198.51.100.4"), alb("1050", "198.51.100.4"), alb("1045", "198.51.100.5")];
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        assert_eq!(of(&files), ["node 198.51.100.4", "node 198.51.100.4", "node 198.51.100.5"]);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -50,8 +51,12 @@ struct Job {
 struct Done {
     file: usize,
     number: u64,
-    part: Part,
+    /// Without one reading it has failed.
+    part: Option<Part>,
 }
+
+/// How a chunk becomes a part.
+type ReadPart = dyn Fn(&[u8], &mut Parser, &Recipe, &Settings) -> Part + Sync;
 
 /// A file that is being read.
 struct Live {
@@ -67,6 +72,18 @@ struct Live {
 
 /// Reads everything. `stop` ends it early, with what was read until then.
 pub(super) fn read(
+    planned: Vec<Planned>,
+    settings: &Settings,
+    lateness_us: i64,
+    now_us: i64,
+    progress: &mut Progress,
+    stop: &AtomicBool,
+) -> Result<Outcome, Refused> {
+    read_with(&part::read, planned, settings, lateness_us, now_us, progress, stop)
+}
+
+fn read_with(
+    read_part: &ReadPart,
     mut planned: Vec<Planned>,
     settings: &Settings,
     lateness_us: i64,
@@ -95,7 +112,7 @@ pub(super) fn read(
         for _ in 0..workers {
             let finished = finished.clone();
             let (taken, recipes) = (&taken, &recipes);
-            scope.spawn(move || work(taken, &finished, recipes, settings));
+            scope.spawn(move || work(read_part, taken, &finished, recipes, settings));
         }
         drop(finished);
         // The workers end when there will be no more jobs, however this ends.
@@ -111,7 +128,6 @@ fn recipes(planned: &[Planned]) -> Vec<Option<Recipe>> {
         Kind::Lines(parser) => Some(Recipe {
             parser: parser.as_ref().clone(),
             info: plan.info.clone(),
-            names_pools: plan.names_pools,
             again: plan.again.clone(),
         }),
         Kind::Empty | Kind::Document(_) => None,
@@ -119,8 +135,10 @@ fn recipes(planned: &[Planned]) -> Vec<Option<Recipe>> {
     planned.iter().map(recipe).collect()
 }
 
-/// Parses chunks until there are no more.
+/// Parses chunks until there are no more. Every job is answered, whatever reading it does: nobody would
+/// notice that one is missing.
 fn work(
+    read_part: &ReadPart,
     jobs: &Mutex<Receiver<Job>>,
     finished: &Sender<Done>,
     recipes: &[Option<Recipe>],
@@ -130,12 +148,19 @@ fn work(
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { file, number, chunk }) = job else { return };
-        let Some(Some(recipe)) = recipes.get(file) else { return };
+        let Some(Some(recipe)) = recipes.get(file) else {
+            if finished.send(Done { file, number, part: None }).is_err() {
+                return;
+            }
+            continue;
+        };
         if parsers.len() > 64 {
             parsers.clear();
         }
         let parser = parsers.entry(file).or_insert_with(|| recipe.parser.clone());
-        let part = part::read(&chunk, parser, recipe, settings);
+        // What a panic leaves behind is not used any more: the command ends with it.
+        let part = catch_unwind(AssertUnwindSafe(|| read_part(&chunk, parser, recipe, settings)));
+        let part = part.ok();
         if finished.send(Done { file, number, part }).is_err() {
             return;
         }
@@ -216,8 +241,11 @@ impl Reading {
                 self.retire(planned);
                 continue;
             }
-            let Ok(Done { file, number, part }) = done.recv() else { return Ok(()) };
+            let Ok(Done { file, number, part }) = done.recv() else {
+                return Err(failed(planned, self.live.first().map_or(0, |live| live.file)));
+            };
             self.under_way -= 1;
+            let part = part.ok_or_else(|| failed(planned, file))?;
             self.take(planned, file, number, part, progress);
             self.retire(planned);
         }
@@ -336,6 +364,14 @@ impl Reading {
     }
 }
 
+/// Reading a file has failed by our own fault.
+fn failed(planned: &[Planned], file: usize) -> Refused {
+    let name = planned.get(file).map_or_else(|| "a file".to_owned(), |plan| plan.input.name());
+    let why = "reading its lines failed inside Quorate, which is a bug. Leave the file out, and please report \
+               it with what stands above";
+    Refused::Unreadable { name, why: why.to_owned() }
+}
+
 /// Reads a platform's document as a whole.
 pub(super) fn document(
     plan: &mut Planned,
@@ -370,4 +406,43 @@ fn made_us(input: &Input) -> Option<i64> {
     let Input::File(path) = input else { return None };
     let modified = std::fs::metadata(path).ok()?.modified().ok()?;
     jiff::Timestamp::try_from(modified).ok().map(jiff::Timestamp::as_microsecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accesslog::Context;
+    use crate::cli::logs::plan::{self, Wanted};
+    use crate::cli::term::{Term, TermOptions};
+
+    #[test]
+    fn a_worker_that_panics_ends_the_command_with_the_files_name() {
+        let names = ["a", "b"].map(|name| {
+            let name = format!("quorate-logs-{name}-{}", std::process::id());
+            std::env::temp_dir().join(name)
+        });
+        let line =
+            "203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"ua\"\n";
+        std::fs::write(&names[0], line.repeat(30_000)).unwrap();
+        std::fs::write(&names[1], line.repeat(30_000)).unwrap();
+        let inputs: Vec<Input> = names.iter().map(|name| Input::new(name)).collect();
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        let settings = Settings::default();
+        for broken in [0, 1] {
+            let planned = plan::plan(&inputs, &Wanted::Auto, None, &context).unwrap();
+            let term = Term::detect(TermOptions::default());
+            let mut progress = Progress::new(&term, 2, 0);
+            let read_part =
+                move |chunk: &[u8], parser: &mut Parser, recipe: &Recipe, set: &Settings| {
+                    assert_ne!(recipe.info.id, broken, "on purpose");
+                    part::read(chunk, parser, recipe, set)
+                };
+            let stop = AtomicBool::new(false);
+            let ended = read_with(&read_part, planned, &settings, 0, 0, &mut progress, &stop);
+            let Err(why) = ended else { panic!("a panic looks like an end") };
+            let name = names[broken as usize].display().to_string();
+            assert!(why.to_string().starts_with(&name), "{why}");
+        }
+        names.iter().for_each(|name| std::fs::remove_file(name).unwrap());
+    }
 }

@@ -54,6 +54,9 @@ struct State<'a> {
     instance: Option<&'a str>,
     to: Option<&'a str>,
     reason: Option<&'a str>,
+    /// Which of several balancers says it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reporter: Option<&'a str>,
 }
 
 /// Prints the records of all files. A line that fits nothing is `{"rejected": …, "reason": …}`.
@@ -131,7 +134,7 @@ fn file(
                     serde_json::to_string(&request(&record, probe_paths)).unwrap_or_default()
                 }
                 Ok(Line::Event(event)) => state(&event),
-                Ok(Line::Nothing) => told(None, "other", None, None, None),
+                Ok(Line::Nothing) => told(None, "other", None, None, None, None),
                 Err(why) => json!({ "rejected": why.0, "sample": masked(line) }).to_string(),
             };
             writeln!(out, "{shown}")?;
@@ -192,7 +195,8 @@ fn state(event: &Event) -> String {
         What::Gone => ("gone", Some("gone")),
     };
     let instance = event.instance.as_deref();
-    told(Some(event.at_us), name, instance, to, event.reason.as_deref())
+    let reporter = event.reporter.as_deref();
+    told(Some(event.at_us), name, instance, to, event.reason.as_deref(), reporter)
 }
 
 fn told(
@@ -201,8 +205,9 @@ fn told(
     instance: Option<&str>,
     to: Option<&str>,
     reason: Option<&str>,
+    reporter: Option<&str>,
 ) -> String {
-    let state = State { at: at(at_us), event, instance, to, reason };
+    let state = State { at: at(at_us), event, instance, to, reason, reporter };
     // Nothing in it can fail to be written.
     serde_json::to_string(&state).unwrap_or_default()
 }

@@ -36,11 +36,13 @@ pub(super) struct Source {
 /// Decompressed bytes.
 enum Bytes {
     Direct(Box<dyn Read>),
-    /// From a thread of its own: decompressing costs as much as reading the lines does.
+    /// From a thread of its own: decompressing costs as much as reading the lines does. An empty block is
+    /// the end; a thread that ends without it has failed.
     Thread {
         blocks: Receiver<io::Result<Vec<u8>>>,
         current: Vec<u8>,
         at: usize,
+        ended: bool,
     },
 }
 
@@ -151,7 +153,6 @@ impl Bytes {
             loop {
                 let mut block = vec![0; BLOCK];
                 let got = match from.read(&mut block) {
-                    Ok(0) => return,
                     Ok(got) => {
                         block.truncate(got);
                         Ok(block)
@@ -159,25 +160,25 @@ impl Bytes {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => Err(error),
                 };
-                let failed = got.is_err();
-                if send.send(got).is_err() || failed {
+                let last = got.as_ref().map_or(true, Vec::is_empty);
+                if send.send(got).is_err() || last {
                     return;
                 }
             }
         });
-        Self::Thread { blocks, current: Vec::new(), at: 0 }
+        Self::Thread { blocks, current: Vec::new(), at: 0, ended: false }
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Direct(from) => from.read(into),
-            Self::Thread { blocks, current, at } => {
-                if *at == current.len() {
-                    *current = match blocks.recv() {
-                        Ok(block) => block?,
-                        Err(_) => return Ok(0),
-                    };
+            Self::Thread { blocks, current, at, ended } => {
+                if *at == current.len() && !*ended {
+                    *current = blocks.recv().map_err(|_| {
+                        io::Error::other("unpacking it failed inside Quorate, which is a bug")
+                    })??;
                     *at = 0;
+                    *ended = current.is_empty();
                 }
                 let count = into.len().min(current.len() - *at);
                 into[..count].copy_from_slice(&current[*at..*at + count]);
@@ -282,5 +283,20 @@ mod tests {
         };
         assert!(read <= 6);
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_decoder_that_panics_is_no_end_of_a_file() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _into: &mut [u8]) -> io::Result<usize> {
+                panic!("on purpose")
+            }
+        }
+        let error = Bytes::thread(Broken).read(&mut [0; 16]).unwrap_err();
+        assert!(error.to_string().contains("bug"), "{error}");
+        let mut whole = Bytes::thread(io::Cursor::new(b"a"));
+        let ends: Vec<usize> = (0..3).map(|_| whole.read(&mut [0; 16]).unwrap()).collect();
+        assert_eq!(ends, [1, 0, 0]);
     }
 }

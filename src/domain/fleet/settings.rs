@@ -82,6 +82,6 @@ impl Default for Flap {
 impl Settings {
     /// The floor: configured, or three quarters of what is expected.
     pub fn floor(&self, expected: u32) -> u32 {
-        self.min_ready.unwrap_or_else(|| (expected * 3).div_ceil(4).max(1))
+        self.min_ready.unwrap_or_else(|| (expected - expected / 4).max(1))
     }
 }

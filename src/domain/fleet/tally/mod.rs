@@ -407,7 +407,7 @@ fn count(
         cell.latency.add(u32::try_from(took).unwrap_or(u32::MAX));
     }
     if let Some(bytes) = attempt.bytes.or(of_request(record.bytes)) {
-        cell.bytes += bytes;
+        cell.bytes = cell.bytes.saturating_add(bytes);
         // Answers that have no body, or a part of one, by their nature say nothing of blank pages.
         let whole = attempt.status.is_some_and(|s| (200..300).contains(&s))
             && !matches!(attempt.status, Some(204..=206));

@@ -141,10 +141,11 @@ impl Ready {
             .map(|((from, ready), to)| (*ready, (to - from).max(0)))
             .collect();
         spans.sort_unstable();
-        let total: i64 = spans.iter().map(|(_, span)| span).sum();
+        // Wide, because what was said last before the day may be any time ago.
+        let total: i128 = spans.iter().map(|(_, span)| i128::from(*span)).sum();
         let mut seen = 0;
         for (ready, span) in &spans {
-            seen += span;
+            seen += i128::from(*span);
             if seen * 100 >= total * 95 {
                 return Some(Expected { count: *ready, learned: true });
             }

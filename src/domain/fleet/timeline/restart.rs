@@ -99,7 +99,7 @@ impl Instance {
 
     fn restarted(&mut self, at_us: i64, certain: bool, n: u64, reason: Option<String>) -> Restart {
         let count = if certain { &mut self.restarts.certain } else { &mut self.restarts.probable };
-        *count += n;
+        *count = count.saturating_add(n);
         self.came_us = Some(at_us);
         let restart = Restart { instance: self.name.clone(), at_us, certain, count: n, reason };
         self.recent_restarts.push_back(restart.clone());
