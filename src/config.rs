@@ -1,6 +1,7 @@
 //! What each subcommand can be told, by flag or by environment variable. The comments on the fields are
 //! the manual: `--help` prints them.
 
+mod mapping;
 mod server;
 mod ship;
 mod value;
@@ -16,6 +17,7 @@ use value::{address, secret};
 use crate::domain::address::AllowNet;
 pub use crate::domain::secret::Secret;
 
+pub use mapping::fields_by_keys;
 pub use server::{
     AdminCommand, AdminLinkConfig, CoordinatorConfig, MigrateConfig, ServerConfig, UpConfig,
 };

@@ -32,6 +32,7 @@ mod domain {
     pub mod sketch;
 
     pub mod fleet {
+        pub mod beats;
         pub mod cell;
         pub mod engine;
         pub mod event;

@@ -15,7 +15,8 @@ use crate::domain::fleet::record::{Attempt, Escape, Record};
 
 /// Our fields by the user's keys. A dot leads into a nested object: `http.response.status_code`; a key
 /// that holds dots itself is written the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = LogMapping)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mapping {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub struct Mapping {
 }
 
 /// What a number of a duration counts. A value that says it (`12ms`) wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DurationUnit {
     S,
@@ -196,6 +197,37 @@ const USUAL: &[(&str, Field)] = &[
 const LONGEST_PATH: usize = 128;
 const DEEPEST: usize = 6;
 
+impl Mapping {
+    /// The field whose key is no path, and why.
+    pub fn refused(&self) -> Option<(&'static str, String)> {
+        let bad = |key: &String| key.is_empty() || key.len() > LONGEST_PATH;
+        let (name, key) = self.keys().into_iter().find(|(_, key)| key.as_ref().is_some_and(bad))?;
+        let length = key.as_ref().map_or(0, String::len);
+        Some((name, format!("has {length} bytes; give 1 to {LONGEST_PATH}")))
+    }
+
+    /// The keys by our names, in the order of [`Field::slot`].
+    fn keys(&self) -> [(&'static str, &Option<String>); SLOTS] {
+        [
+            ("time", &self.time),
+            ("status", &self.status),
+            ("client", &self.client),
+            ("user", &self.user),
+            ("request", &self.request),
+            ("method", &self.method),
+            ("target", &self.target),
+            ("bytes", &self.bytes),
+            ("duration", &self.duration),
+            ("user_agent", &self.user_agent),
+            ("pool", &self.pool),
+            ("version", &self.version),
+            ("instance", &self.instance),
+            ("instance_status", &self.instance_status),
+            ("instance_duration", &self.instance_duration),
+        ]
+    }
+}
+
 impl Default for Reader {
     /// The usual keys alone.
     fn default() -> Self {
@@ -207,42 +239,35 @@ impl Default for Reader {
 impl Reader {
     /// Says which key is no path.
     pub fn new(mapping: &Mapping) -> Result<Self, Invalid> {
+        if let Some((name, why)) = mapping.refused() {
+            return Err(Invalid(format!("the key of {name:?} {why}, or leave {name:?} out")));
+        }
         let unit = |unit: Option<DurationUnit>| match unit {
             None | Some(DurationUnit::S) => Unit::Seconds,
             Some(DurationUnit::Ms) => Unit::Millis,
             Some(DurationUnit::Us) => Unit::Micros,
             Some(DurationUnit::Ns) => Unit::Nanos,
         };
-        let named = [
-            ("time", &mapping.time, Time),
-            ("status", &mapping.status, Status),
-            ("client", &mapping.client, Client),
-            ("user", &mapping.user, User),
-            ("request", &mapping.request, Request),
-            ("method", &mapping.method, Method),
-            ("target", &mapping.target, Target),
-            ("bytes", &mapping.bytes, Bytes),
-            ("duration", &mapping.duration, Duration(unit(mapping.duration_unit))),
-            ("user_agent", &mapping.user_agent, UserAgent),
-            ("pool", &mapping.pool, Pool),
-            ("version", &mapping.version, Version),
-            ("instance", &mapping.instance, Instance),
-            ("instance_status", &mapping.instance_status, InstanceStatus),
-            (
-                "instance_duration",
-                &mapping.instance_duration,
-                InstanceDuration(unit(mapping.instance_duration_unit)),
-            ),
+        let fields = [
+            Time,
+            Status,
+            Client,
+            User,
+            Request,
+            Method,
+            Target,
+            Bytes,
+            Duration(unit(mapping.duration_unit)),
+            UserAgent,
+            Pool,
+            Version,
+            Instance,
+            InstanceStatus,
+            InstanceDuration(unit(mapping.instance_duration_unit)),
         ];
         let mut paths = Vec::new();
-        for (name, key, field) in named {
+        for ((_, key), field) in mapping.keys().into_iter().zip(fields) {
             let Some(key) = key else { continue };
-            if key.is_empty() || key.len() > LONGEST_PATH {
-                return Err(Invalid(format!(
-                    "the key of {name:?} has {} bytes; give 1 to {LONGEST_PATH}, or leave {name:?} out",
-                    key.len()
-                )));
-            }
             paths.push((key.as_bytes().to_vec(), field));
         }
         let taken: Vec<Field> = paths.iter().map(|(_, field)| *field).collect();

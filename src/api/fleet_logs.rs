@@ -21,8 +21,8 @@ use super::{
     request::{Json, Path, Query},
 };
 use crate::{
-    domain::{ids::FleetKey, token::KeyKind},
-    intake::{self, Delivery, Encoding, Refused},
+    domain::{Invalid, ids::FleetKey, token::KeyKind},
+    intake::{self, Delivery, Encoding, Mapping, Refused},
     store::{self, fleets::FleetRow},
 };
 
@@ -113,6 +113,11 @@ pub struct SendLogs {
     pub name: Option<String>,
     /// The file ends with this part: its last line counts although it has no end. Only with `file`.
     pub end: Option<bool>,
+    /// nginx's `log_format` as it stands in its configuration, for lines of a format of one's own.
+    pub log_format: Option<String>,
+    /// What the keys of JSON lines mean, as a JSON object: `{"time":"when","status":"answer.code"}`. The
+    /// fields are those of a source's mapping.
+    pub mapping: Option<String>,
     /// Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given.
     pub tz: Option<String>,
 }
@@ -247,13 +252,28 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
     Ok(Delivery {
         source,
         role: query.role.map(fleet_sources::Role::word),
-        format: query.format,
-        tz: query.tz,
+        reading: intake::Instruction {
+            format: query.format.map(Some),
+            log_format: query.log_format.map(Some),
+            mapping: query.mapping.as_deref().map(mapping).transpose()?.map(Some),
+            tz: query.tz.map(Some),
+        },
         file,
         name: query.name,
         end: query.end.unwrap_or(false),
         encoding: encoding(headers)?,
         json: kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json"),
+    })
+}
+
+/// A mapping as it stands in a query.
+fn mapping(text: &str) -> ApiResult<Mapping> {
+    let read = &mut serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(read).map_err(|error| {
+        let path = error.path().to_string();
+        let invalid =
+            Invalid::new(if path == "." { String::new() } else { path }, error.inner().to_string());
+        ApiError::Invalid(invalid.under("mapping"))
     })
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     domain::{monitor::Name, token::KeyKind},
-    intake,
+    intake::{self, Mapping},
     store::{
         self,
         fleet_sources::{SourceRow, SourceSet},
@@ -68,6 +68,8 @@ pub struct Source {
     pub format_set: bool,
     /// nginx's `log_format` as pasted.
     pub log_format: Option<String>,
+    /// What the keys of generic-json lines mean; null: the usual keys alone.
+    pub mapping: Option<Mapping>,
     /// Zone of stamps that carry none; null: UTC.
     pub tz: Option<String>,
     /// Time of the newest line or event.
@@ -113,6 +115,10 @@ pub struct SetSource {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub log_format: Option<Option<String>>,
+    /// What the keys of JSON lines of one's own mean; the format is generic-json then.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Mapping>)]
+    pub mapping: Option<Option<Mapping>>,
     /// An IANA name such as `Europe/Berlin`.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
@@ -176,22 +182,21 @@ async fn set_source(
     let old = store::fleet_sources::list(&mut tx, fleet.key, Some(&name)).await?.pop();
     let old = old.as_ref();
     let role = set.role.or(old.map(|old| Role::from_word(&old.role))).unwrap_or(Role::Balancer);
-    let kept = |new: Option<Option<String>>, old: Option<&String>| match new {
-        Some(new) => new,
-        None => old.cloned(),
+    let said = intake::Instruction {
+        format: set.format,
+        log_format: set.log_format,
+        mapping: set.mapping,
+        tz: set.tz,
     };
-    let said = matches!(set.format, Some(Some(_)))
-        || (set.format.is_none() && old.is_some_and(|old| old.format_set));
-    let format = kept(set.format, old.and_then(|old| old.format.as_ref()));
-    let log_format = kept(set.log_format, old.and_then(|old| old.log_format.as_ref()));
-    let tz = kept(set.tz, old.and_then(|old| old.tz.as_ref()));
-    intake::check(format.as_deref(), log_format.as_deref(), tz.as_deref())?;
+    let reading = said.over(old)?;
+    let mapping = reading.mapping.as_ref().map(intake::stored);
     let put = SourceSet {
         role: role.word(),
-        format: format.as_deref(),
-        format_set: said,
-        log_format: log_format.as_deref(),
-        tz: tz.as_deref(),
+        format: reading.format.as_deref(),
+        format_set: reading.format_set,
+        log_format: reading.log_format.as_deref(),
+        mapping: mapping.as_ref(),
+        tz: reading.tz.as_deref(),
     };
     store::fleet_sources::put(&mut tx, fleet.key, &name, put).await?;
     let detail = json!({ "source": name, "role": put.role, "format": put.format, "tz": put.tz });
@@ -297,6 +302,7 @@ impl Source {
             format: row.format,
             format_set: row.format_set,
             log_format: row.log_format,
+            mapping: row.mapping.as_ref().and_then(intake::mapping_of),
             tz: row.tz,
             newest_at: row.newest_at.map(At),
             received_at: row.received_at.map(At),

@@ -38,6 +38,14 @@ pub struct ShipConfig {
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_name = "NAME")]
     pub format: Option<String>,
 
+    /// nginx's log_format as it stands in its configuration, for lines of a format of your own.
+    #[arg(long, value_name = "'$remote_addr …'", conflicts_with_all = ["format", "map"])]
+    pub log_format: Option<String>,
+
+    /// What the keys of JSON lines mean, as `field=key`, or a file with such lines; may be repeated.
+    #[arg(long, value_name = "FILE|k=v")]
+    pub map: Vec<String>,
+
     /// Zone of times that carry none, such as Europe/Berlin. Default: UTC.
     #[arg(long, env = "QUORATE_LOG_TZ", value_name = "ZONE")]
     pub tz: Option<String>,

@@ -35,7 +35,7 @@ use crate::{
     accesslog::Format,
     domain::{
         Invalid,
-        fleet::{cell::PoolCell, timeline::Marks},
+        fleet::{beats::Beats, cell::PoolCell, timeline::Marks},
         ids::FleetKey,
     },
     store::{
@@ -49,8 +49,9 @@ use crate::{
 pub use self::{
     lines::Encoding,
     read::Refused,
-    source::{check, source_name},
+    source::{Instruction, mapping_of, source_name, stored},
 };
+pub use crate::accesslog::generic_json::Mapping;
 
 /// Bodies that are read at once; each holds a few pieces.
 const AT_ONCE: usize = 8;
@@ -79,8 +80,8 @@ pub struct Delivery {
     pub source: String,
     /// `balancer` or `instance`; none leaves it as it is.
     pub role: Option<&'static str>,
-    pub format: Option<String>,
-    pub tz: Option<String>,
+    /// What is said of how to read it.
+    pub reading: Instruction,
     /// Id of the file, and where in its decompressed text this begins.
     pub file: Option<(String, u64)>,
     /// The file's name, where it says which of several balancers wrote it.
@@ -389,13 +390,15 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
                 cell: cell.clone(),
             }));
         }
-        let marks = Marks { redispatched: taken.redispatched.clone(), runs: Vec::new() };
+        let beats = taken.beats.iter().map(storable).collect();
+        let marks = Marks { redispatched: taken.redispatched.clone(), runs: Vec::new(), beats };
+        let marked = !marks.redispatched.is_empty() || !marks.beats.is_empty();
         pools.push(PoolRow {
             at,
             stage: SHARE,
             pool: taken.pool.replace('\0', "\u{fffd}"),
             cell: taken.window.pool.clone(),
-            marks: (!marks.redispatched.is_empty()).then(|| json!(marks)),
+            marks: marked.then(|| json!(marks)),
         });
     }
     // A run is told with the newest window of its piece: the one that is judged last.
@@ -408,6 +411,17 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
         pools.push(PoolRow { at, stage: SHARE, pool: String::new(), cell: nothing, marks });
     }
     (cells, pools)
+}
+
+/// With names that the database takes.
+fn storable(beats: &Beats) -> Beats {
+    let clean = |text: &str| text.replace('\0', "\u{fffd}");
+    Beats {
+        pool: clean(&beats.pool),
+        instance: clean(&beats.instance),
+        route: clean(&beats.route),
+        ..beats.clone()
+    }
 }
 
 /// Deadlock or serialization failure: nothing was done, and trying again helps.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::lines::Piece;
 use crate::{
-    accesslog::{self, Context, Format, Line, Parser, mask::masked},
+    accesslog::{self, Context, Format, Line, Parser, generic_json::Mapping, mask::masked},
     domain::fleet::{
         event::Event,
         settings::Settings,
@@ -42,6 +42,8 @@ pub(super) struct Recipe {
     pub fixed: bool,
     /// nginx's `log_format` as pasted, which wins over any name.
     pub log_format: Option<String>,
+    /// What the keys of generic-json lines mean.
+    pub mapping: Option<Mapping>,
     /// What the file is called, if anybody said.
     pub file_name: Option<String>,
     pub context: Context,
@@ -107,7 +109,10 @@ impl Warm {
             }
         };
         // Made anew for each piece, since the year of stamps without one moves on.
-        let mut parser = recipe.parser(Parser::new(format, &recipe.context));
+        let mapped = recipe.mapping.as_ref().filter(|_| format == Format::GenericJson);
+        let mapped = mapped.and_then(|mapping| Parser::mapped(mapping, &recipe.context).ok());
+        let mapped = mapped.unwrap_or_else(|| Parser::new(format, &recipe.context));
+        let mut parser = recipe.parser(mapped);
         let mut format = format;
         let mut refused_in_a_row = 0;
         let mut rest = text;
@@ -308,6 +313,10 @@ mod tests {
         r#"203.0.113.9 - - [05/Mar/2026:10:15:30 +0000] "GET /pay HTTP/1.1" 200 512 "-" "ua/1""#;
 
     fn read(text: &str, format: Option<Format>) -> Said {
+        read_file(text, format, None)
+    }
+
+    fn read_file(text: &str, format: Option<Format>, name: Option<&str>) -> Said {
         let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 1_772_800_000_000_000 };
         let info = SourceInfo {
             id: 0,
@@ -320,7 +329,8 @@ mod tests {
             format,
             fixed: format.is_some(),
             log_format: None,
-            file_name: None,
+            mapping: None,
+            file_name: name.map(str::to_owned),
             context,
         };
         let piece = Piece { text: text.as_bytes().to_vec(), ..Piece::default() };
@@ -339,6 +349,64 @@ mod tests {
         assert!(!said.samples[0].line.contains("203.0.113.9"), "{:?}", said.samples);
         let said = read("what is this\n", None);
         assert_eq!((said.accepted, said.rejected, said.format), (0, 1, None));
+    }
+
+    #[test]
+    fn the_nodes_of_a_balancer_are_told_by_the_names_of_their_files() {
+        let log = include_str!("../../tests/logs/aws_alb_health.log");
+        let reporters = |format| {
+            ["198.51.100.4", "198.51.100.5"].map(|node| {
+                let name = format!(
+                    "1_elasticloadbalancing_eu_app.shop.0a_20260305T1045Z_{node}_5m.log.gz"
+                );
+                let said = read_file(log, format, Some(&name));
+                assert_eq!(said.events.len(), 6);
+                let mut nodes = said.events.into_iter().map(|event| event.reporter.unwrap());
+                let first = nodes.next().unwrap();
+                assert!(nodes.all(|other| other == first));
+                first
+            })
+        };
+        assert_eq!(reporters(None), ["198.51.100.4", "198.51.100.5"]);
+        assert_eq!(reporters(Some(Format::AwsAlbHealth)), ["198.51.100.4", "198.51.100.5"]);
+        assert!(read(log, None).events.iter().all(|event| event.reporter.is_none()));
+    }
+
+    #[test]
+    fn lines_that_name_a_group_where_nobody_was_left_are_of_the_same_pool() {
+        let line = |addr: &str, status: &str| {
+            format!("{} {addr} {status}\n", LINE.replace(" \"ua/1\"", " \"ua/1\" 310 0.412"))
+        };
+        let log_format = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
+                          \"$http_referer\" \"$http_user_agent\" $request_length $request_time \
+                          $upstream_addr $upstream_status";
+        let text = format!("{}{}", line("10.9.0.11:80", "200").repeat(5), line("app", "502"));
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 1_772_800_000_000_000 };
+        let recipe = Recipe {
+            info: SourceInfo { id: 0, role: Role::Balancer, pool: String::new(), counts: true },
+            format: None,
+            fixed: false,
+            log_format: Some(log_format.to_owned()),
+            mapping: None,
+            file_name: None,
+            context,
+        };
+        // Alone the last line would be a batch that names a pool throughout.
+        for parts in [vec![text.as_str()], text.split_inclusive('\n').collect()] {
+            let mut warm = Warm::new(&Settings::default());
+            let (mut requests, mut empty) = (0, 0);
+            for part in parts {
+                let piece = Piece { text: part.as_bytes().to_vec(), ..Piece::default() };
+                let said = warm.read(&piece, &recipe);
+                assert_eq!(said.rejected, 0, "{:?}", said.samples);
+                for taken in said.taken {
+                    assert_eq!(taken.pool, "");
+                    requests += taken.window.pool.requests;
+                    empty += taken.window.pool.empty;
+                }
+            }
+            assert_eq!((requests, empty), (6, 1));
+        }
     }
 
     #[test]

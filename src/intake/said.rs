@@ -55,6 +55,7 @@ impl Intake {
                 format: None,
                 format_set: false,
                 log_format: None,
+                mapping: None,
                 tz: None,
             };
             store::fleet_sources::put(&mut tx, fleet.key, source, set).await?;

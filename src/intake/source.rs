@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::{Delivery, Error, read::Recipe};
 use crate::{
-    accesslog::{Context, Format, Parser},
+    accesslog::{Context, Format, Parser, generic_json::Mapping},
     domain::{
         Invalid,
         fleet::tally::{Role, SourceInfo},
@@ -23,22 +23,25 @@ pub(super) async fn prepare(
     fleet: &FleetRow,
     delivery: &Delivery,
 ) -> Result<(SourceRow, bool), Error> {
-    check(delivery.format.as_deref(), None, delivery.tz.as_deref())?;
     let all = store::fleet_sources::list(conn, fleet.key, None).await?;
     let old = all.iter().find(|row| row.name == delivery.source);
+    let reading = delivery.reading.over(old)?;
     let role = delivery.role.or(old.map(|row| word(&row.role))).unwrap_or("balancer");
-    let said = delivery.format.is_some();
+    let mapping = reading.mapping.as_ref().map(stored);
     let set = SourceSet {
         role,
-        format: delivery.format.as_deref().or(old.and_then(|row| row.format.as_deref())),
-        format_set: said || old.is_some_and(|row| row.format_set),
-        log_format: old.and_then(|row| row.log_format.as_deref()),
-        tz: delivery.tz.as_deref().or(old.and_then(|row| row.tz.as_deref())),
+        format: reading.format.as_deref(),
+        format_set: reading.format_set,
+        log_format: reading.log_format.as_deref(),
+        mapping: mapping.as_ref(),
+        tz: reading.tz.as_deref(),
     };
     let same = old.is_some_and(|row| {
         row.role == set.role
             && row.format.as_deref() == set.format
             && row.format_set == set.format_set
+            && row.log_format.as_deref() == set.log_format
+            && row.mapping.as_ref() == set.mapping
             && row.tz.as_deref() == set.tz
     });
     if !same {
@@ -77,6 +80,7 @@ pub(super) fn recipe(
         format,
         fixed: source.format_set,
         log_format: source.log_format.clone(),
+        mapping: source.mapping.as_ref().and_then(mapping_of),
         file_name: delivery.name.clone(),
         context: Context { tz: zone(source.tz.as_deref())?, now_us: now.as_microsecond() },
     })
@@ -91,22 +95,108 @@ pub fn source_name(text: &str) -> Result<String, Invalid> {
     Ok(text.to_owned())
 }
 
-/// Refuses a format, a pasted `log_format` or a zone that there is not.
-pub fn check(
-    format: Option<&str>,
-    log_format: Option<&str>,
-    tz: Option<&str>,
-) -> Result<(), Invalid> {
-    format.map(named).transpose()?;
-    if let Some(pasted) = log_format {
-        if pasted.len() > 4_000 {
-            return Err(Invalid::new("log_format", "is longer than 4000 bytes"));
+/// How a source's lines are to be read: what is said now, or what holds with what was said before.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    pub format: Option<String>,
+    /// The format was said, not found out.
+    pub format_set: bool,
+    /// nginx's `log_format` as pasted, which wins over any format.
+    pub log_format: Option<String>,
+    /// For the format generic-json.
+    pub mapping: Option<Mapping>,
+    /// Zone of stamps that carry none.
+    pub tz: Option<String>,
+}
+
+/// What is said anew of how lines are to be read. What is absent stays, null takes back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Instruction {
+    pub format: Option<Option<String>>,
+    pub log_format: Option<Option<String>>,
+    pub mapping: Option<Option<Mapping>>,
+    pub tz: Option<Option<String>>,
+}
+
+impl Instruction {
+    /// What holds from now on for the source as it was; says which field cannot be meant.
+    pub fn over(&self, old: Option<&SourceRow>) -> Result<Reading, Invalid> {
+        let kept = |said: &Option<Option<String>>, old: Option<&String>| match said {
+            Some(said) => said.clone(),
+            None => old.cloned(),
+        };
+        let mapping = match &self.mapping {
+            Some(said) => said.clone(),
+            None => old.and_then(|row| mapping_of(row.mapping.as_ref()?)),
+        };
+        let mut reading = Reading {
+            format: kept(&self.format, old.and_then(|row| row.format.as_ref())),
+            format_set: match &self.format {
+                Some(said) => said.is_some(),
+                None => old.is_some_and(|row| row.format_set),
+            },
+            log_format: kept(&self.log_format, old.and_then(|row| row.log_format.as_ref())),
+            mapping,
+            tz: kept(&self.tz, old.and_then(|row| row.tz.as_ref())),
+        };
+        self.check_mapping(&reading)?;
+        if matches!(self.mapping, Some(Some(_))) {
+            // Whoever says what the keys mean has said the format too.
+            reading.format = Some(Format::GenericJson.as_str().to_owned());
+            reading.format_set = true;
+        } else if reading.log_format.is_some()
+            || reading.format.as_deref().is_some_and(|name| name != Format::GenericJson.as_str())
+        {
+            // Another format is said now: what the keys meant is of no use any more.
+            reading.mapping = None;
         }
-        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
-        Parser::custom(pasted, &context)
-            .map_err(|why| Invalid::new("log_format", why.to_string()))?;
+        reading.check()?;
+        Ok(reading)
     }
-    zone(tz).map(|_| ())
+
+    fn check_mapping(&self, reading: &Reading) -> Result<(), Invalid> {
+        let Some(Some(mapping)) = &self.mapping else { return Ok(()) };
+        if let Some((field, why)) = mapping.refused() {
+            return Err(Invalid::new(field, format!("{why}, or leave it out")).under("mapping"));
+        }
+        let json = Format::GenericJson.as_str();
+        if let Some(Some(format)) = self.format.as_ref().filter(|f| f.as_deref() != Some(json)) {
+            let why = format!("is for {json}, not for {}", crate::domain::short(format));
+            return Err(Invalid::new("mapping", why));
+        }
+        if reading.log_format.is_some() {
+            let why = "is for JSON lines, and log_format is set, which is for lines of nginx; take one back";
+            return Err(Invalid::new("mapping", why));
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    /// Refuses a format, a pasted `log_format` or a zone that there is not.
+    fn check(&self) -> Result<(), Invalid> {
+        self.format.as_deref().map(named).transpose()?;
+        if let Some(pasted) = &self.log_format {
+            if pasted.len() > 4_000 {
+                return Err(Invalid::new("log_format", "is longer than 4000 bytes"));
+            }
+            let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+            Parser::custom(pasted, &context)
+                .map_err(|why| Invalid::new("log_format", why.to_string()))?;
+        }
+        zone(self.tz.as_deref()).map(|_| ())
+    }
+}
+
+/// As it is stored.
+pub fn stored(mapping: &Mapping) -> serde_json::Value {
+    // Texts and a flag: nothing in it can fail to be written.
+    serde_json::to_value(mapping).unwrap_or_default()
+}
+
+/// What was stored; none if it is not what is read today.
+pub fn mapping_of(stored: &serde_json::Value) -> Option<Mapping> {
+    serde_json::from_value(stored.clone()).ok()
 }
 
 fn named(format: &str) -> Result<Format, Invalid> {

@@ -6,7 +6,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::{
-    config::ShipConfig,
+    config::{ShipConfig, fields_by_keys},
     uplink::{self, Patience, Timing, Trouble, Uplink},
 };
 
@@ -58,7 +58,14 @@ impl Link {
         )?;
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("source", &config.source).append_pair("role", config.role.as_str());
-        let others = [("format", &config.format), ("tz", &config.tz)];
+        let map = fields_by_keys(&config.map).map_err(anyhow::Error::msg)?;
+        let mapping = (!map.is_empty()).then(|| serde_json::Value::Object(map).to_string());
+        let others = [
+            ("format", &config.format),
+            ("log_format", &config.log_format),
+            ("mapping", &mapping),
+            ("tz", &config.tz),
+        ];
         for (name, value) in others.into_iter().filter_map(|(n, v)| Some((n, v.as_ref()?))) {
             query.append_pair(name, value);
         }

@@ -15,6 +15,8 @@ pub struct SourceRow {
     /// The format was said, not found out.
     pub format_set: bool,
     pub log_format: Option<String>,
+    /// Our fields by the keys of JSON lines of one's own.
+    pub mapping: Option<serde_json::Value>,
     pub tz: Option<String>,
     pub newest_at: Option<Timestamp>,
     pub received_at: Option<Timestamp>,
@@ -35,8 +37,8 @@ pub async fn list(
     only: Option<&str>,
 ) -> sqlx::Result<Vec<SourceRow>> {
     sqlx::query!(
-        "select source, role, format, format_set, log_format, tz, newest_at, received_at, heard_until, lines, accepted,
-                rejected, duplicates, bytes, samples
+        "select source, role, format, format_set, log_format, mapping, tz, newest_at, received_at, heard_until, lines,
+                accepted, rejected, duplicates, bytes, samples
          from fleet_source where fleet_id = $1 and ($2::text is null or source = $2) order by source",
         fleet.0,
         only
@@ -47,6 +49,7 @@ pub async fn list(
         format: r.format,
         format_set: r.format_set,
         log_format: r.log_format,
+        mapping: r.mapping,
         tz: r.tz,
         newest_at: r.newest_at.map(|t| t.to_jiff()),
         received_at: r.received_at.map(|t| t.to_jiff()),
@@ -69,6 +72,7 @@ pub struct SourceSet<'a> {
     pub format: Option<&'a str>,
     pub format_set: bool,
     pub log_format: Option<&'a str>,
+    pub mapping: Option<&'a serde_json::Value>,
     pub tz: Option<&'a str>,
 }
 
@@ -80,17 +84,18 @@ pub async fn put(
     set: SourceSet<'_>,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into fleet_source (fleet_id, source, role, format, format_set, log_format, tz)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        "insert into fleet_source (fleet_id, source, role, format, format_set, log_format, mapping, tz)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (fleet_id, source) do update
          set role = excluded.role, format = excluded.format, format_set = excluded.format_set,
-             log_format = excluded.log_format, tz = excluded.tz",
+             log_format = excluded.log_format, mapping = excluded.mapping, tz = excluded.tz",
         fleet.0,
         name,
         set.role,
         set.format,
         set.format_set,
         set.log_format,
+        set.mapping,
         set.tz
     )
     .execute(conn)

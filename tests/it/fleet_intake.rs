@@ -218,6 +218,81 @@ async fn what_is_not_understood_is_counted_and_shown_masked() {
 }
 
 #[tokio::test]
+async fn a_line_longer_than_anything_that_is_kept_leaves_the_offsets_exact() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let long = format!("{}\n", "x".repeat(17 << 20));
+    let body = format!("{}{long}{}", lines(2), lines(3));
+    let taken = send(&api, &shop, &format!("{FILE}0"), body.clone(), &[]).await.is(200);
+    assert_eq!((&taken["accepted"], &taken["rejected"]), (&json!(5), &json!(1)));
+    assert_eq!(taken["next_offset"], body.len());
+    // From the middle of what is known, and from the middle of the long line.
+    for from in [0, lines(2).len(), lines(2).len() + (9 << 20)] {
+        let part = format!("{}{}", &body[from..], lines(1));
+        let taken = send(&api, &shop, &format!("{FILE}{from}"), part, &[]).await.is(200);
+        let more = u64::from(from == 0);
+        assert_eq!((&taken["accepted"], &taken["rejected"]), (&json!(more), &json!(0)), "{from}");
+        assert_eq!(taken["next_offset"], body.len() + lines(1).len());
+    }
+    // A line that nothing follows is none once the file is over.
+    let next = body.len() + lines(1).len();
+    let waits = send(&api, &shop, &format!("{FILE}{next}"), long.trim_end().to_owned(), &[]).await;
+    assert_eq!(waits.is(200)["next_offset"], next);
+    let over = format!("{FILE}{next}&end=true");
+    let over = send(&api, &shop, &over, long.trim_end().to_owned(), &[]).await.is(200);
+    assert_eq!((&over["rejected"], &over["next_offset"]), (&json!(1), &json!(next + (17 << 20))));
+    assert_eq!(sums(&api, &shop).await.0, 6);
+}
+
+#[tokio::test]
+async fn lines_of_ones_own_are_read_by_what_their_keys_mean() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let line = r#"{"when":"2026-03-01T11:59:30Z","answer":{"code":503},"who":"10.9.0.13:8080"}"#;
+    let body = format!("{line}\n").repeat(3);
+    let mapping = r#"{"time":"when","status":"answer.code","instance":"who"}"#;
+    let query: String = url::form_urlencoded::byte_serialize(mapping.as_bytes()).collect();
+    let taken = send(&api, &shop, &format!("source=a&mapping={query}"), body.clone(), &[]).await;
+    let taken = taken.is(200);
+    assert_eq!((&taken["accepted"], &taken["format"]), (&json!(3), &json!("generic-json")));
+    assert_eq!(sums(&api, &shop).await, (3, 3, 3));
+    let source = &api.get(&format!("fleets/{shop}/sources")).await.is(200)["items"][0];
+    assert_eq!(source["mapping"]["status"], "answer.code");
+    assert_eq!((&source["format"], &source["format_set"]), (&json!("generic-json"), &json!(true)));
+    // It holds for what comes later, until it is taken back.
+    let again = send(&api, &shop, "source=a", body.clone(), &[]).await.is(200);
+    assert_eq!(again["accepted"], 3);
+    let path = format!("fleets/{shop}/sources/a");
+    let put = async |body: Value| api.call(Method::PUT, &path, body).await;
+    let source = put(json!({"mapping": null})).await.is(200);
+    assert_eq!((&source["mapping"], &source["format"]), (&Value::Null, &json!("generic-json")));
+    let without = send(&api, &shop, "source=a", body.clone(), &[]).await.is(200);
+    assert_eq!((&without["accepted"], &without["rejected"]), (&json!(0), &json!(3)));
+    let source = put(json!({"mapping": {"time": "when", "duration_unit": "ms"}})).await.is(200);
+    assert_eq!(source["mapping"]["duration_unit"], "ms");
+    assert_eq!(put(json!({"format": "haproxy"})).await.is(200)["mapping"], Value::Null);
+    // What cannot be meant names its field.
+    for (body, field) in [
+        (json!({"mapping": {"colour": "blue"}}), "mapping.colour"),
+        (json!({"mapping": {"time": ""}}), "mapping.time"),
+        (json!({"mapping": {"bytes": "x".repeat(129)}}), "mapping.bytes"),
+        (json!({"mapping": {"duration_unit": "weeks"}}), "mapping.duration_unit"),
+        (json!({"mapping": {}, "format": "haproxy"}), "mapping"),
+        (json!({"mapping": {}, "log_format": "$time_local $status"}), "mapping"),
+    ] {
+        put(body).await.refuses(422, field);
+    }
+    let refused = async |query: &str, field: &str| {
+        send(&api, &shop, query, body.clone(), &[]).await.refuses(422, field);
+    };
+    refused("source=a&mapping=%7B%22colour%22:1%7D", "mapping.colour").await;
+    refused("source=a&mapping=%7B%22time%22:1%7D", "mapping.time").await;
+    refused("source=a&mapping=nonsense", "mapping").await;
+    refused("source=a&log_format=$status", "log_format").await;
+    refused(&format!("source=a&name={}", "n".repeat(1_001)), "name").await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_meant_is_refused_by_name() {
     let api = Api::start().await;
     let shop = fleet(&api).await;

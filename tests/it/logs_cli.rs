@@ -343,3 +343,92 @@ async fn formats_of_ones_own_are_read_as_they_are_described() {
         assert!(flat.contains(words), "{args:?}: {err}");
     }
 }
+
+#[tokio::test]
+async fn the_nodes_of_a_balancer_are_reporters_of_their_own() {
+    let folder = Scratch::new("logs-nodes");
+    let file = |node: &str, checks: &str| {
+        let name = format!(
+            "123456789012_elasticloadbalancing_eu-central-1_app.shop.0a1b_20260305T1045Z_{node}_5m4k.log"
+        );
+        let lines: String = checks
+            .chars()
+            .enumerate()
+            .flat_map(|(i, seen)| {
+                // One target as the file says, and one that is always well.
+                [("10.9.0.11", seen), ("10.9.0.12", '.')].map(|(target, seen)| {
+                    let (status, code, reason) =
+                        if seen == '.' { ("PASS", "200", "-") } else { ("FAIL", "-", "TimedOut") };
+                    format!(
+                        "http 2026-03-05T10:4{}:{:02}.000000Z 0.003 {target}:8443 \
+                         arn:aws:elasticloadbalancing:eu-central-1:1:targetgroup/shop-tg/0a1b {status} {code} {reason}\n",
+                        i / 6,
+                        i % 6 * 10,
+                    )
+                })
+            })
+            .collect();
+        let path = folder.path().join(name);
+        std::fs::write(&path, lines).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    // One node of three finds it out, which is no reason to call it out; two of three are.
+    let seen = ["..........xxxxxxxxxx", "....................", "...................."];
+    let nodes = ["198.51.100.4", "198.51.100.5", "198.51.100.6"];
+    let files: Vec<String> = nodes.iter().zip(seen).map(|(node, seen)| file(node, seen)).collect();
+    let args: Vec<&str> = files.iter().map(String::as_str).collect();
+    let mut reporters: Vec<String> = records(&args)
+        .await
+        .iter()
+        .map(|record| record["reporter"].as_str().unwrap().to_owned())
+        .collect();
+    reporters.dedup();
+    assert_eq!(reporters, nodes);
+    let ready = async |args: &[&str]| {
+        let summary = json(args).await;
+        let points = summary["ready"].as_array().unwrap().clone();
+        points.last().unwrap()["ready"].as_u64().unwrap()
+    };
+    assert_eq!(ready(&args).await, 2);
+    file(nodes[1], seen[0]);
+    assert_eq!(ready(&args).await, 1);
+}
+
+#[tokio::test]
+async fn checks_without_a_known_user_agent_are_told_by_their_pace() {
+    let folder = Scratch::new("logs-pace");
+    let path = folder.path().join("web-1.log");
+    let line = |second: u32, client: &str, path: &str, status: u16| {
+        let (minute, second) = (second / 60, second % 60);
+        format!(
+            "{client} - - [05/Mar/2026:10:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" {status} 5 \"-\" \"-\"\n"
+        )
+    };
+    let steady = |second: u32| line(second, "10.0.0.5", "/healthz", 200);
+    let traffic = |second: u32| line(second, "203.0.113.9", "/cart", 200);
+    let write = |check: &dyn Fn(u32) -> String| {
+        let lines: String =
+            (0..600).map(|s| if s % 5 == 0 { check(s) } else { traffic(s) }).collect();
+        std::fs::write(&path, lines).unwrap();
+    };
+    let log = path.to_str().unwrap();
+    write(&steady);
+    let summary = json(&[log]).await;
+    let one = instance(&summary, "web-1");
+    // The first window shows the pace; from then on twelve a minute are checks.
+    assert_eq!((&one["probes"], &one["attempts"]), (&108.into(), &492.into()));
+    // The same path when people like, and a prober's name on another path, are traffic.
+    let uneven = |second: u32| {
+        line(second, "10.0.0.5", if second % 35 < 10 { "/healthz" } else { "/cart" }, 200)
+    };
+    write(&uneven);
+    let summary = json(&[log]).await;
+    assert_eq!(instance(&summary, "web-1")["attempts"], 600);
+    let forged = |second: u32| {
+        steady(second).replace("/healthz", "/pay").replace("\"-\"\n", "\"kube-probe/1.29\"\n")
+    };
+    write(&forged);
+    let summary = json(&[log]).await;
+    let one = instance(&summary, "web-1");
+    assert_eq!((&one["probes"], &one["attempts"]), (&0.into(), &600.into()));
+}

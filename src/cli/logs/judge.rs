@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::part::SILENCE_US;
 use super::total::Totals;
 use crate::domain::fleet::{
+    beats::Beats,
     cell::Window,
     engine::{self, Archive, Context, Engine},
     event::{Event, State},
@@ -45,8 +46,9 @@ pub(super) struct Silences {
 
 /// What is known of a window beside its sums.
 struct Beside<'a> {
-    events: &'a [Event],
+    events: Vec<Event>,
     redispatched: Vec<i64>,
+    beats: Vec<Beats>,
     runs: &'a BTreeMap<(i64, String), Run>,
     sources: &'a [Heard],
 }
@@ -248,12 +250,15 @@ impl Judge {
         let later = self.runs.split_off(&(until_us, String::new()));
         let runs = std::mem::replace(&mut self.runs, later);
         for (name, pool) in &mut self.pools {
-            let (window, redispatched) = match taken.remove(name) {
-                Some(taken) => (taken.window, taken.redispatched),
-                None => (Window::new(index), Vec::new()),
-            };
+            let taken = taken.remove(name).unwrap_or_else(|| Taken {
+                pool: name.clone(),
+                window: Window::new(index),
+                redispatched: Vec::new(),
+                beats: Vec::new(),
+            });
+            let Taken { window, redispatched, beats, .. } = taken;
             let events = by_pool.remove(name).unwrap_or_default();
-            let beside = Beside { events: &events, redispatched, runs: &runs, sources };
+            let beside = Beside { events, redispatched, beats, runs: &runs, sources };
             pool.window(window, beside, until_us, &self.settings);
         }
     }
@@ -283,8 +288,19 @@ impl Pool {
         self.findings.iter().flatten()
     }
 
-    fn window(&mut self, window: Window, beside: Beside<'_>, until_us: i64, settings: &Settings) {
-        let Beside { events, redispatched, runs, sources } = beside;
+    fn window(
+        &mut self,
+        mut window: Window,
+        beside: Beside<'_>,
+        until_us: i64,
+        settings: &Settings,
+    ) {
+        let Beside { mut events, redispatched, beats, runs, sources } = beside;
+        let checks = self.timeline.rhythms.sort_out(beats, &mut window);
+        if !checks.is_empty() {
+            events.extend(checks);
+            events.sort_by_key(|event| event.at_us);
+        }
         let window = self.by_own_names(window);
         self.totals.add(&window);
         if window.pool.requests > 0 || !window.cells.is_empty() || !events.is_empty() {
@@ -293,9 +309,14 @@ impl Pool {
         // A run belongs where its instance gets its traffic.
         let own = runs.values().filter(|run| self.totals.instances.contains_key(&run.instance));
         let runs = own.map(failed_run).collect();
-        let marks = Marks { redispatched, runs };
-        let told =
-            self.timeline.step(Step { until_us, events, window: &window, marks: &marks, sources });
+        let marks = Marks { redispatched, runs, beats: Vec::new() };
+        let told = self.timeline.step(Step {
+            until_us,
+            events: &events,
+            window: &window,
+            marks: &marks,
+            sources,
+        });
         self.ready.extend(told.ready);
         for removal in told.removals {
             self.removals.insert((removal.removed_us, removal.instance.clone()), removal);

@@ -30,6 +30,7 @@ use self::source::Input;
 use super::term::{Term, TermOptions, wrap_after};
 use crate::accesslog::{Context, Format, Parser, generic_json::Mapping};
 use crate::clock::Clock;
+use crate::config::fields_by_keys;
 use crate::domain::fleet::platform;
 use crate::domain::fleet::settings::{HealthCheck, Settings};
 
@@ -231,7 +232,8 @@ fn wanted(args: &LogsArgs, context: &Context) -> Result<Wanted, String> {
         if !matches!(args.format.as_str(), "auto" | "generic-json") {
             return Err(format!("--map is for generic-json, not for {}.", args.format));
         }
-        let mapping = mapping(&args.map)?;
+        let mapping: Mapping = serde_json::from_value(Value::Object(fields_by_keys(&args.map)?))
+            .map_err(|error| format!("--map: {error}."))?;
         let parser = Parser::mapped(&mapping, context).map_err(|e| format!("--map: {e}."))?;
         return Ok(Wanted::Custom(Box::new(parser), Format::GenericJson.as_str()));
     }
@@ -239,44 +241,6 @@ fn wanted(args: &LogsArgs, context: &Context) -> Result<Wanted, String> {
         return Ok(Wanted::Auto);
     }
     args.format.parse().map(Wanted::Named).map_err(|error| format!("--format: {error}."))
-}
-
-/// `field=key` as it was given, or a file of such lines or with one JSON object.
-fn mapping(given: &[String]) -> Result<Mapping, String> {
-    let mut fields = serde_json::Map::new();
-    for text in given {
-        if pair(text, &mut fields) {
-            continue;
-        }
-        let whole = std::fs::read_to_string(Path::new(text)).map_err(|error| {
-            format!("--map: {text:?} is neither field=key nor a file that can be read: {error}.")
-        })?;
-        if whole.trim_start().starts_with('{') {
-            let object: serde_json::Map<String, Value> = serde_json::from_str(&whole)
-                .map_err(|error| format!("--map: {text} is no JSON object: {error}."))?;
-            fields.extend(object);
-            continue;
-        }
-        for line in whole.lines().map(str::trim) {
-            let comment = line.is_empty() || line.starts_with('#');
-            if !comment && !pair(line, &mut fields) {
-                return Err(format!("--map: {text}: {line:?} is no field=key."));
-            }
-        }
-    }
-    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("--map: {error}."))
-}
-
-/// Takes `field=key`; false if it is none.
-fn pair(text: &str, fields: &mut serde_json::Map<String, Value>) -> bool {
-    let Some((field, key)) = text.split_once('=') else { return false };
-    let value = match key.trim() {
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
-        key => Value::String(key.to_owned()),
-    };
-    fields.insert(field.trim().to_owned(), value);
-    true
 }
 
 fn lateness_us(planned: &[Planned], settings: &Settings) -> i64 {

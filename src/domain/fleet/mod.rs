@@ -3,6 +3,7 @@
 //! * [`record`]: one request as a log line tells it, borrowed from the line.
 //! * [`event`]: what a log or a platform says of an instance besides requests.
 //! * [`probe`]: which requests are health checks; [`route`]: which requests are alike.
+//! * [`beats`]: requests that may be health checks, until their rhythm tells.
 //! * [`cell`]: additive sums per window, instance and route class: all that is kept of requests.
 //! * [`tally`]: from records to those sums.
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
@@ -11,6 +12,7 @@
 //! * [`settings`]: what is configured of the analysis; [`config`]: of a fleet as a whole; [`rules`]: which
 //!   findings become incidents; [`platform`]: what its platform does by itself.
 
+pub mod beats;
 pub mod cell;
 pub mod config;
 pub mod engine;

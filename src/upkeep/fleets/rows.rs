@@ -4,11 +4,16 @@ use jiff::Timestamp;
 
 use crate::{
     domain::fleet::{
-        event::State,
+        beats::Beats,
+        cell::Cell,
+        event::{Event, State},
         timeline::{Instance, Marks, Removal},
     },
     store::{
-        self, fleet_cells::PoolRow, fleet_findings::RemovalRow, fleet_live::InstanceRow,
+        self,
+        fleet_cells::{CellRow, JUDGED, PoolRow},
+        fleet_findings::RemovalRow,
+        fleet_live::InstanceRow,
         fleet_states::TransitionRow,
     },
 };
@@ -22,10 +27,43 @@ pub(super) fn marks(pools: &[PoolRow]) -> Marks {
         let Ok(marks) = serde_json::from_value::<Marks>(value.clone()) else { continue };
         all.redispatched.extend(marks.redispatched);
         all.runs.extend(marks.runs);
+        all.beats.extend(marks.beats);
     }
     all.redispatched.sort_unstable();
     all.runs.sort_by_key(|run| run.from_us);
     all
+}
+
+/// Moves what turned out to be checks from traffic to checks, and gives what they say of their instances.
+pub(super) fn sort_out(
+    checks: &[Beats],
+    at: Timestamp,
+    cells: &mut Vec<CellRow>,
+    pools: &mut Vec<PoolRow>,
+) -> Vec<Event> {
+    let mut events = Vec::new();
+    for one in checks {
+        let same = |row: &CellRow| {
+            (&row.pool, &row.instance, &row.route) == (&one.pool, &one.instance, &one.route)
+        };
+        let cell = cells.iter().position(same).unwrap_or_else(|| {
+            cells.push(CellRow {
+                at,
+                stage: JUDGED,
+                pool: one.pool.clone(),
+                instance: one.instance.clone(),
+                route: one.route.clone(),
+                cell: Cell::default(),
+            });
+            cells.len() - 1
+        });
+        // Every share of a pool's cells comes with one of the pool.
+        let Some(pool) = pools.iter_mut().find(|row| row.pool == one.pool) else { continue };
+        if one.move_in(&mut cells[cell].cell, &mut pool.cell) {
+            events.extend(one.events());
+        }
+    }
+    events
 }
 
 pub(super) fn transition(instance: &Instance, old: Option<&InstanceRow>) -> Option<TransitionRow> {
@@ -71,4 +109,99 @@ pub(super) fn small(n: u32) -> Option<i32> {
 
 pub(super) fn instant(us: i64) -> Timestamp {
     Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        accesslog::{Context, Format, Line, Parser},
+        domain::fleet::{
+            cell::PoolCell,
+            settings::Settings,
+            tally::{Role, SourceInfo, Tally},
+            timeline::Timeline,
+        },
+        store::fleet_cells::SHARE,
+    };
+
+    /// Shares of one window as intake stores them, of lines that another share ends.
+    fn shares(lines: &str, size: usize) -> Vec<(Vec<CellRow>, Vec<PoolRow>)> {
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        let mut parser = Parser::new(Format::NginxCombined, &context);
+        let info = SourceInfo {
+            id: 0,
+            role: Role::Instance("web1".into()),
+            pool: String::new(),
+            counts: true,
+        };
+        let lines: Vec<&str> = lines.lines().collect();
+        let share = |part: &[&str]| {
+            let mut tally = Tally::new(&Settings::default());
+            for line in part {
+                let Ok(Line::Request(record)) = parser.line(line.as_bytes()) else { panic!() };
+                tally.add(&record, &info);
+            }
+            let (mut cells, mut pools) = (Vec::new(), Vec::new());
+            for taken in tally.take_all() {
+                let at = Timestamp::from_second(taken.window.index * 60).unwrap();
+                for (instance, routes) in taken.window.cells {
+                    cells.extend(routes.into_iter().map(|(route, cell)| CellRow {
+                        at,
+                        stage: SHARE,
+                        pool: String::new(),
+                        instance: instance.clone(),
+                        route,
+                        cell,
+                    }));
+                }
+                let marks = Marks { beats: taken.beats, ..Marks::default() };
+                let marks = Some(serde_json::json!(marks));
+                let cell = taken.window.pool;
+                pools.push(PoolRow { at, stage: SHARE, pool: String::new(), cell, marks });
+            }
+            (cells, pools)
+        };
+        lines.chunks(size).map(share).collect()
+    }
+
+    #[test]
+    fn checks_are_sorted_out_the_same_however_the_batches_were_cut() {
+        let window = |minute: u32, size: usize| {
+            let line = |s: u32| {
+                let path = if s % 5 == 0 { "/healthz" } else { "/cart" };
+                format!(
+                    "10.0.0.5 - - [05/Mar/2026:10:{minute:02}:{s:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
+                )
+            };
+            shares(&(0..60).map(line).collect::<String>(), size)
+        };
+        let judged = |size: usize| -> Vec<(PoolCell, u64, u64, usize)> {
+            let mut timeline = Timeline::new("", &Settings::default());
+            let judge = |minute| {
+                let (cells, pools): (Vec<_>, Vec<_>) = window(minute, size).into_iter().unzip();
+                let (cells, pools) = (cells.concat(), pools.concat());
+                let at = pools[0].at;
+                let mut marks = marks(&pools);
+                let names = crate::intake::names::InstanceNames::default();
+                let (mut cells, mut pools) =
+                    super::super::added(cells, pools, &names, |_| at, false, JUDGED);
+                let checks = timeline.rhythms.checks(std::mem::take(&mut marks.beats));
+                let events = sort_out(&checks, at, &mut cells, &mut pools).len();
+                // As it is between two looks.
+                let stored = serde_json::to_value(&timeline).unwrap();
+                timeline = serde_json::from_value(stored).unwrap();
+                let sum = |of: fn(&Cell) -> u64| cells.iter().map(|row| of(&row.cell)).sum();
+                let attempts = sum(|cell| cell.attempts);
+                (pools[0].cell.clone(), attempts, sum(|cell| cell.probes_passed), events)
+            };
+            (0..3).map(judge).collect()
+        };
+        let whole = judged(60);
+        let figures: Vec<_> = whole.iter().map(|w| (w.0.requests, w.1, w.2, w.3)).collect();
+        assert_eq!(figures, [(60, 60, 0, 0), (48, 48, 12, 12), (48, 48, 12, 12)]);
+        for size in [1, 7, 30, 59] {
+            assert_eq!(judged(size), whole, "{size}");
+        }
+    }
 }

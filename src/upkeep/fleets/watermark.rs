@@ -109,6 +109,7 @@ mod tests {
             format: None,
             format_set: false,
             log_format: None,
+            mapping: None,
             tz: None,
             newest_at: Some(at(newest)),
             received_at: Some(at(received)),

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use super::{
     added, late,
-    rows::{instant, marks, removal_row, small, transition},
+    rows::{instant, marks, removal_row, small, sort_out, transition},
     watermark::Known,
 };
 use crate::{
@@ -164,25 +164,29 @@ impl Judge {
         let end = at + SignedDuration::from_secs(window_s);
         let cells = store::fleet_cells::take_cells(conn, fleet.key, at, end).await?;
         let pools = store::fleet_cells::take_pools(conn, fleet.key, at, end).await?;
-        let marks = marks(&pools);
-        let (sums, pool_sums) =
+        let mut marks = marks(&pools);
+        let (mut sums, mut pool_sums) =
             added(cells, pools, &InstanceNames::default(), |_| at, false, JUDGED);
+        let checks = self.timeline.rhythms.checks(std::mem::take(&mut marks.beats));
+        let checks = sort_out(&checks, at, &mut sums, &mut pool_sums);
         store::fleet_cells::append(conn, fleet.key, &sums, &pool_sums).await?;
         let mut windows = self.windows(sums, pool_sums);
         let rows = store::fleet_events::unfolded(conn, fleet.key, end, MOST_EVENTS).await?;
         let numbers: Vec<i64> = rows.iter().map(|row| row.no).collect();
         store::fleet_events::set_folded(conn, fleet.key, &numbers).await?;
         let names = self.names();
-        let events: Vec<_> = rows
+        let mut events: Vec<_> = rows
             .into_iter()
-            .map(|row| {
-                let mut event = row.event;
+            .map(|row| row.event)
+            .chain(checks)
+            .map(|mut event| {
                 if let Some(instance) = &event.instance {
                     event.instance = Some(names.resolve(instance).to_owned());
                 }
                 event
             })
             .collect();
+        events.sort_by_key(|event| event.at_us);
         let mut whole = Window::new(self.index(at));
         for window in windows.values().flatten() {
             whole.merge(window);

@@ -3,8 +3,9 @@
 //! classes have a name of their own once there are more than [`MOST_ROUTES`].
 //!
 //! * [`names`]: instances and pools as numbers; [`routes`]: route classes as numbers.
-//! * [`run`]: runs of failed attempts.
+//! * [`count`]: one attempt into a cell. [`run`]: runs of failed attempts.
 
+mod count;
 mod names;
 mod routes;
 mod run;
@@ -13,15 +14,22 @@ mod run;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
-use self::{names::Names, routes::Routes, run::Trails};
+use self::{
+    count::{count, left_out, note_probe, own_attempt, seen_at},
+    names::Names,
+    routes::Routes,
+    run::Trails,
+};
 use super::{
+    beats::{Beats, Seen},
     cell::{Cell, PoolCell, Window},
     event::{Event, Source, What},
     probe,
-    record::{Attempt, Attribution, Fault, Outcome, Record},
+    record::{Attempt, Attribution, Outcome, Record},
     settings::Settings,
 };
 
@@ -76,6 +84,8 @@ pub struct Taken {
     /// When requests went elsewhere after a failure on a server that was not named, in µs; at most one
     /// for a tenth of a second.
     pub redispatched: Vec<i64>,
+    /// Requests for the paths of health checks by nobody who is known to check.
+    pub beats: Vec<Beats>,
 }
 
 /// One window while it is summed.
@@ -86,6 +96,8 @@ struct Open {
     at: FxHashMap<(u32, u32), usize>,
     cells: Vec<((u32, u32), Cell)>,
     redispatched: BTreeMap<i64, i64>,
+    /// By instance, route, whether the log is the instance's own, and whether they are counted.
+    beats: BTreeMap<(u32, u32, bool, bool), Seen>,
 }
 
 /// What all attempts of one request share.
@@ -127,7 +139,8 @@ impl Tally {
         let pool = record.pool.unwrap_or(source.pool.as_bytes());
         let pool = self.pools.id(pool);
         let index = record.end_us.div_euclid(self.window_us);
-        let probe = probe::is_probe(record, &self.probe_paths);
+        let check = probe::is_check(record, &self.probe_paths);
+        let probe = check && record.user_agent.is_some_and(|agent| probe::is_prober(agent.raw));
         match &source.role {
             Role::Balancer => {
                 if let Some(version) = record.version
@@ -139,6 +152,9 @@ impl Tally {
                     self.probe_through(pool, index, record);
                 } else {
                     self.request(pool, index, record, source.id, &record.attempts);
+                    if check && let [attempt] = record.attempts.as_slice() {
+                        self.beat(pool, index, record, attempt, (false, true));
+                    }
                 }
             }
             Role::Instance(name) => {
@@ -148,8 +164,13 @@ impl Tally {
                 let own = own_attempt(name.as_bytes(), record);
                 if probe {
                     self.probe_of(pool, index, name, &own, record);
-                } else if source.counts {
-                    self.request(pool, index, record, source.id, &[own]);
+                } else {
+                    if source.counts {
+                        self.request(pool, index, record, source.id, &[own]);
+                    }
+                    if check {
+                        self.beat(pool, index, record, &own, (true, source.counts));
+                    }
                 }
             }
         }
@@ -167,6 +188,10 @@ impl Tally {
             for (bucket, at) in theirs.redispatched {
                 let earliest = mine.redispatched.entry(bucket).or_insert(at);
                 *earliest = at.min(*earliest);
+            }
+            for ((instance, route, own, counted), seen) in theirs.beats {
+                let key = (here(&instances, instance), here(&routes, route), own, counted);
+                mine.beats.entry(key).or_default().merge(seen);
             }
             for ((instance, route), cell) in theirs.cells {
                 let key = (here(&instances, instance), here(&routes, route));
@@ -228,7 +253,18 @@ impl Tally {
             routes.entry(self.routes.text(route)).or_default().merge(&cell);
         }
         let redispatched = open.redispatched.into_values().collect();
-        Some(Taken { pool: self.pools.text(pool), window, redispatched })
+        let pool = self.pools.text(pool);
+        let beats = open.beats.into_iter().filter(|(_, seen)| !seen.is_empty());
+        let beats = beats.map(|((instance, route, own, counted), seen)| Beats {
+            pool: pool.clone(),
+            instance: self.instances.text(instance),
+            route: self.routes.text(route),
+            own,
+            counted,
+            seen: seen.in_order(),
+        });
+        let beats = beats.collect();
+        Some(Taken { pool, window, redispatched, beats })
     }
 
     /// One request with its attempts.
@@ -270,6 +306,23 @@ impl Tally {
                 self.trails.add(request.source, instance, request.end_us, bad, visible);
             }
         }
+    }
+
+    /// A request that may be a check, beside what was counted of it.
+    fn beat(
+        &mut self,
+        pool: u32,
+        index: i64,
+        record: &Record<'_>,
+        attempt: &Attempt<'_>,
+        (own, counted): (bool, bool),
+    ) {
+        let key = (self.instances.id(attempt.instance), self.routes.of(record), own, counted);
+        let mut client = FxHasher::default();
+        client.write(record.client.unwrap_or_default());
+        let client = client.finish();
+        let seen = self.open.entry((pool, index)).or_default().beats.entry(key).or_default();
+        seen.add(record, attempt, (client ^ (client >> 32)) as u32);
     }
 
     /// A check that came through the balancer: it says something of whom it reached, and is no traffic.
@@ -365,85 +418,5 @@ impl Open {
             let earliest = self.redispatched.entry(at.div_euclid(REDISPATCH_US)).or_insert(at);
             *earliest = at.min(*earliest);
         }
-    }
-}
-
-/// An attempt whose outcome is the client's or the proxy's.
-fn left_out(cell: &mut Cell, record: &Record<'_>, attempt: &Attempt<'_>) {
-    match record.attribution {
-        Attribution::Client => cell.clients += 1,
-        _ => cell.proxies += 1,
-    }
-    if let Some(status) = record.status.or(attempt.status) {
-        *cell.codes.entry(status).or_default() += 1;
-    }
-    seen_at(cell, record.end_us);
-}
-
-/// An attempt that says something of its instance.
-fn count(
-    cell: &mut Cell,
-    request: &Request,
-    record: &Record<'_>,
-    attempt: &Attempt<'_>,
-    single: bool,
-) {
-    cell.attempts += 1;
-    if let Outcome::Error(fault) = attempt.outcome {
-        match fault {
-            Fault::Status => cell.faults.status += 1,
-            Fault::Connect => cell.faults.connect += 1,
-            Fault::Timeout => cell.faults.timeout += 1,
-            Fault::Reset => cell.faults.reset += 1,
-        }
-        cell.rescued += u64::from(request.saved);
-    }
-    if let Some(status) = attempt.status {
-        *cell.codes.entry(status).or_default() += 1;
-    }
-    // With one attempt the request took what the attempt took.
-    let of_request = |value: Option<u64>| if single { value } else { None };
-    if let Some(took) = attempt.duration_us.or(of_request(record.duration_us)) {
-        cell.latency.add(u32::try_from(took).unwrap_or(u32::MAX));
-    }
-    if let Some(bytes) = attempt.bytes.or(of_request(record.bytes)) {
-        cell.bytes = cell.bytes.saturating_add(bytes);
-        // Answers that have no body, or a part of one, by their nature say nothing of blank pages.
-        let whole = attempt.status.is_some_and(|s| (200..300).contains(&s))
-            && !matches!(attempt.status, Some(204..=206));
-        if request.plain && whole {
-            cell.sizes.add(u32::try_from(bytes).unwrap_or(u32::MAX));
-        }
-    }
-    seen_at(cell, request.end_us);
-}
-
-fn note_probe(cell: &mut Cell, outcome: Outcome) {
-    match outcome {
-        Outcome::Ok => cell.probes_passed += 1,
-        Outcome::Error(_) => cell.probes_failed += 1,
-        Outcome::Unknown => {}
-    }
-}
-
-fn seen_at(cell: &mut Cell, at_us: i64) {
-    cell.first_us = Some(cell.first_us.map_or(at_us, |first| first.min(at_us)));
-    cell.last_us = cell.last_us.max(Some(at_us));
-}
-
-/// A request in an instance's own log as an attempt at that instance.
-fn own_attempt<'a>(name: &'a [u8], record: &Record<'_>) -> Attempt<'a> {
-    let outcome = match (record.attribution, record.status) {
-        (Attribution::Client | Attribution::Proxy, _) | (_, None) => Outcome::Unknown,
-        (_, Some(500..)) => Outcome::Error(Fault::Status),
-        (_, Some(_)) => Outcome::Ok,
-    };
-    Attempt {
-        instance: name,
-        status: record.status,
-        duration_us: record.duration_us,
-        connect_us: None,
-        bytes: record.bytes,
-        outcome,
     }
 }

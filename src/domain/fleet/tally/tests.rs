@@ -1,5 +1,6 @@
 //! What is counted where, and that sums of parts are the sum of the whole.
 
+use crate::domain::fleet::record::Fault;
 use proptest::prelude::*;
 
 use super::super::record::Text;

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    beats::{Beats, Rhythms},
     cell::{Cell, Window},
     event::{Event, Source, State, What},
     finding::{Change, Finding},
@@ -58,6 +59,9 @@ pub struct Timeline {
     all_out_us: Option<i64>,
     open: Vec<Finding>,
     now_us: Option<i64>,
+    /// Who checks, as far as nothing but the pace tells.
+    #[serde(default)]
+    pub rhythms: Rhythms,
 }
 
 /// What is known of one stretch of time, which ends at `until_us` and begins where the last step ended.
@@ -78,6 +82,9 @@ pub struct Marks {
     /// When requests went elsewhere after a failure on a server that was not named.
     pub redispatched: Vec<i64>,
     pub runs: Vec<FailedRun>,
+    /// Requests that may be checks. They are sorted out before a step, see [`Rhythms`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beats: Vec<Beats>,
 }
 
 /// At least three of five attempts at one instance in a row failed, from the first of them on.
@@ -123,6 +130,7 @@ impl Timeline {
             all_out_us: None,
             open: Vec::new(),
             now_us: None,
+            rhythms: Rhythms::default(),
         }
     }
 

@@ -89,7 +89,7 @@ fn a_removal_runs_from_the_first_failure_to_the_state_line() {
         // Slow start says it twice.
         state(16.6, "app2", State::Ready, Some(3)),
     ];
-    let marks = Marks { redispatched: vec![at(1.0), at(7.379), at(7.5)], runs: Vec::new() };
+    let marks = Marks { redispatched: vec![at(1.0), at(7.379), at(7.5)], ..Marks::default() };
     let told = pool.marked(&events, &["app1", "app2", "app3"], 60, &marks);
     let removal = told.removals.last().unwrap();
     assert_eq!(removal.failed_us, Some(at(7.379)), "from the redispatch, as nobody else failed");

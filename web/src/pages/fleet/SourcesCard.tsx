@@ -300,6 +300,29 @@ const formats = [
   "generic-json",
 ];
 
+type Mapping = Schemas["LogMapping"];
+
+/** A mapping as lines of field=key. */
+function lines(mapping: Mapping | null | undefined): string {
+  return Object.entries(mapping ?? {})
+    .filter(([, key]) => key != null && key !== false)
+    .map(([field, key]) => `${field}=${String(key)}`)
+    .join("\n");
+}
+
+/** The mapping that the lines say, if any; what its fields are is the coordinator's to judge. */
+function keys(text: string): Mapping | null {
+  const said = text.split("\n").filter((line) => line.trim() !== "");
+  if (said.length === 0) return null;
+  const pairs = said.map((line): [string, string | boolean] => {
+    const at = line.indexOf("=");
+    const field = (at < 0 ? line : line.slice(0, at)).trim();
+    const key = at < 0 ? "" : line.slice(at + 1).trim();
+    return [field, key === "true" ? true : key === "false" ? false : key];
+  });
+  return Object.fromEntries(pairs) as Mapping;
+}
+
 function SourceForm({ fleet, source, done }: { fleet: Fleet; source: Source; done: () => void }) {
   const save = api.useMutation("put", "/api/v1/fleets/{id}/sources/{source}");
   const [refused, setRefused] = useState<string | null>(null);
@@ -308,6 +331,7 @@ function SourceForm({ fleet, source, done }: { fleet: Fleet; source: Source; don
       role: source.role as string,
       format: source.format_set ? (source.format ?? "") : "",
       log_format: source.log_format ?? "",
+      mapping: lines(source.mapping),
       tz: source.tz ?? "",
     },
   });
@@ -322,14 +346,20 @@ function SourceForm({ fleet, source, done }: { fleet: Fleet; source: Source; don
             params: { path: { id: fleet.id, source: source.name } },
             body: {
               role: values.role as Source["role"],
-              format: optional(values.log_format) ? null : optional(values.format),
+              format: optional(values.log_format) || optional(values.mapping) ? null : optional(values.format),
               log_format: optional(values.log_format),
+              mapping: keys(values.mapping),
               tz: optional(values.tz),
             },
           },
           {
             onSuccess: done,
-            onError: (error) => setRefused(showRefusal(form, error, (f) => (f in form.getValues() ? f : null))),
+            onError: (error) =>
+              setRefused(
+                showRefusal(form, error, (f) =>
+                  f.split(".")[0] === "mapping" ? "mapping" : f in form.getValues() ? f : null,
+                ),
+              ),
           },
         );
       })}
@@ -354,6 +384,14 @@ function SourceForm({ fleet, source, done }: { fleet: Fleet; source: Source; don
         minRows={2}
         classNames={{ input: "mono-input" }}
         {...form.getInputProps("log_format")}
+      />
+      <Textarea
+        label="Keys of JSON lines"
+        description="One field=key a line, such as time=when and status=answer.code, for JSON of your own. It then counts instead of the format."
+        autosize
+        minRows={2}
+        classNames={{ input: "mono-input" }}
+        {...form.getInputProps("mapping")}
       />
       <TextInput
         label="Time zone"
