@@ -42,7 +42,11 @@ fn read_by_all(line: &[u8]) {
 fn samples() -> Vec<Vec<u8>> {
     let mut samples = Vec::new();
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs")).unwrap() {
-        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
+        let bytes = fs::read(path).unwrap();
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| l.len() < 1_500).collect();
         samples.extend(lines.iter().step_by(lines.len() / 6 + 1).map(|line| line.to_vec()));
     }

@@ -453,7 +453,8 @@ fn nginx_error_log_tells_of_upstreams() {
         *counts.entry(what).or_insert(0) += 1;
         match event.what {
             What::PoolEmpty => {
-                assert_eq!((event.pool.as_deref(), &event.instance), (Some("app"), &None))
+                assert_eq!((&event.pool, &event.instance), (&None, &None));
+                assert!(event.reason.as_ref().unwrap().ends_with(": app"), "{event:?}");
             }
             _ => {
                 assert!(event.instance.as_ref().unwrap().starts_with("127.0.0.1:910"), "{event:?}")

@@ -377,13 +377,6 @@ async fn the_nodes_of_a_balancer_are_reporters_of_their_own() {
     let nodes = ["198.51.100.4", "198.51.100.5", "198.51.100.6"];
     let files: Vec<String> = nodes.iter().zip(seen).map(|(node, seen)| file(node, seen)).collect();
     let args: Vec<&str> = files.iter().map(String::as_str).collect();
-    let mut reporters: Vec<String> = records(&args)
-        .await
-        .iter()
-        .map(|record| record["reporter"].as_str().unwrap().to_owned())
-        .collect();
-    reporters.dedup();
-    assert_eq!(reporters, nodes);
     let ready = async |args: &[&str]| {
         let summary = json(args).await;
         let points = summary["ready"].as_array().unwrap().clone();

@@ -31,6 +31,7 @@ use super::term::{Term, TermOptions, wrap_after};
 use crate::accesslog::{Context, Format, Parser, generic_json::Mapping};
 use crate::clock::Clock;
 use crate::config::fields_by_keys;
+use crate::domain::fleet::config::Config;
 use crate::domain::fleet::platform;
 use crate::domain::fleet::settings::{HealthCheck, Settings};
 
@@ -177,6 +178,10 @@ fn read_settings(path: &Path) -> Result<Settings, String> {
     if !(1..=3_600).contains(&settings.window_s) {
         return Err(format!("--settings {name}: window_s: from 1 to 3600 seconds."));
     }
+    // Any window will do here; all else is as a fleet's settings may be.
+    let analysis = Settings { window_s: 60, ..settings.clone() };
+    let config = Config { analysis, ..Config::default() };
+    config.check().map_err(|invalid| format!("--settings {name}: {invalid}."))?;
     Ok(settings)
 }
 

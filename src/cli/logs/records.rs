@@ -54,9 +54,6 @@ struct State<'a> {
     instance: Option<&'a str>,
     to: Option<&'a str>,
     reason: Option<&'a str>,
-    /// Which of several balancers says it, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reporter: Option<&'a str>,
 }
 
 /// Prints the records of all files. A line that fits nothing is `{"rejected": …, "reason": …}`.
@@ -134,7 +131,7 @@ fn file(
                     serde_json::to_string(&request(&record, probe_paths)).unwrap_or_default()
                 }
                 Ok(Line::Event(event)) => state(&event),
-                Ok(Line::Nothing) => told(None, "other", None, None, None, None),
+                Ok(Line::Nothing) => told(None, "other", None, None, None),
                 Err(why) => json!({ "rejected": why.0, "sample": masked(line) }).to_string(),
             };
             writeln!(out, "{shown}")?;
@@ -195,8 +192,7 @@ fn state(event: &Event) -> String {
         What::Gone => ("gone", Some("gone")),
     };
     let instance = event.instance.as_deref();
-    let reporter = event.reporter.as_deref();
-    told(Some(event.at_us), name, instance, to, event.reason.as_deref(), reporter)
+    told(Some(event.at_us), name, instance, to, event.reason.as_deref())
 }
 
 fn told(
@@ -205,9 +201,8 @@ fn told(
     instance: Option<&str>,
     to: Option<&str>,
     reason: Option<&str>,
-    reporter: Option<&str>,
 ) -> String {
-    let state = State { at: at(at_us), event, instance, to, reason, reporter };
+    let state = State { at: at(at_us), event, instance, to, reason };
     // Nothing in it can fail to be written.
     serde_json::to_string(&state).unwrap_or_default()
 }

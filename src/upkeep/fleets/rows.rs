@@ -39,7 +39,7 @@ pub(super) fn sort_out(
     checks: &[Beats],
     at: Timestamp,
     cells: &mut Vec<CellRow>,
-    pools: &mut Vec<PoolRow>,
+    pools: &mut [PoolRow],
 ) -> Vec<Event> {
     let mut events = Vec::new();
     for one in checks {
@@ -169,7 +169,7 @@ mod tests {
     fn checks_are_sorted_out_the_same_however_the_batches_were_cut() {
         let window = |minute: u32, size: usize| {
             let line = |s: u32| {
-                let path = if s % 5 == 0 { "/healthz" } else { "/cart" };
+                let path = if s.is_multiple_of(5) { "/healthz" } else { "/cart" };
                 format!(
                     "10.0.0.5 - - [05/Mar/2026:10:{minute:02}:{s:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
                 )

@@ -1586,6 +1586,11 @@ export interface components {
             /** @description `delivered failed …`; null while it is still being tried. */
             outcome?: string | null;
         };
+        /**
+         * @description What a number of a duration counts. A value that says it (`12ms`) wins.
+         * @enum {string}
+         */
+        DurationUnit: "s" | "ms" | "us" | "ns";
         /** @description The error envelope. */
         ErrorBody: {
             error: components["schemas"]["ErrorDetail"];
@@ -1998,6 +2003,7 @@ export interface components {
             live: boolean;
             /** @description nginx's `log_format` as pasted. */
             log_format?: string | null;
+            mapping?: components["schemas"]["LogMapping"] | null;
             name: string;
             newest_at?: components["schemas"]["Instant"] | null;
             received_at?: components["schemas"]["Instant"] | null;
@@ -2015,6 +2021,7 @@ export interface components {
             format?: string | null;
             /** @description nginx's `log_format` as it stands in its configuration. */
             log_format?: string | null;
+            mapping?: components["schemas"]["LogMapping"] | null;
             role?: components["schemas"]["FleetRole"];
             /** @description An IANA name such as `Europe/Berlin`. */
             tz?: string | null;
@@ -2573,6 +2580,7 @@ export interface components {
                 live: boolean;
                 /** @description nginx's `log_format` as pasted. */
                 log_format?: string | null;
+                mapping?: components["schemas"]["LogMapping"] | null;
                 name: string;
                 newest_at?: components["schemas"]["Instant"] | null;
                 received_at?: components["schemas"]["Instant"] | null;
@@ -2901,6 +2909,57 @@ export interface components {
         };
         /** @description Where a monitor is looked at from: `"all"`, a list of names or ids, or labels that must all match. */
         Locations: components["schemas"]["AllWord"] | string[] | components["schemas"]["LocationLabels"];
+        /**
+         * @description Our fields by the user's keys. A dot leads into a nested object: `http.response.status_code`; a key
+         *     that holds dots itself is written the same.
+         */
+        LogMapping: {
+            /** @default null */
+            bytes: string | null;
+            /** @default null */
+            client: string | null;
+            /** @default null */
+            duration: string | null;
+            /** @default null */
+            duration_unit: components["schemas"]["DurationUnit"] | null;
+            /**
+             * @description Who was asked: one, or a list as nginx writes it.
+             * @default null
+             */
+            instance: string | null;
+            /** @default null */
+            instance_duration: string | null;
+            /** @default null */
+            instance_duration_unit: components["schemas"]["DurationUnit"] | null;
+            /** @default null */
+            instance_status: string | null;
+            /** @default null */
+            method: string | null;
+            /** @default null */
+            pool: string | null;
+            /**
+             * @description The request line as a whole.
+             * @default null
+             */
+            request: string | null;
+            /** @default null */
+            status: string | null;
+            /** @default null */
+            target: string | null;
+            /** @default null */
+            time: string | null;
+            /**
+             * @description The time is that of the request's beginning, not of its end.
+             * @default false
+             */
+            time_is_start: boolean;
+            /** @default null */
+            user: string | null;
+            /** @default null */
+            user_agent: string | null;
+            /** @default null */
+            version: string | null;
+        };
         LogsTaken: {
             /**
              * Format: int64
@@ -4617,8 +4676,20 @@ export interface operations {
                 file?: string;
                 /** @description Where in the file's decompressed text this part begins; needed with `file`. */
                 offset?: number;
+                /**
+                 * @description The file's name. Of an ALB's files it tells which node of the balancer wrote them, so that the views
+                 *     of several nodes are kept apart.
+                 */
+                name?: string;
                 /** @description The file ends with this part: its last line counts although it has no end. Only with `file`. */
                 end?: boolean;
+                /** @description nginx's `log_format` as it stands in its configuration, for lines of a format of one's own. */
+                log_format?: string;
+                /**
+                 * @description What the keys of JSON lines mean, as a JSON object: `{"time":"when","status":"answer.code"}`. The
+                 *     fields are those of a source's mapping.
+                 */
+                mapping?: string;
                 /** @description Zone of stamps that carry none, such as `Europe/Berlin`; UTC unless given. */
                 tz?: string;
             };
