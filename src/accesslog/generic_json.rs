@@ -511,4 +511,16 @@ mod tests {
         let empty = Mapping { client: Some(String::new()), ..Mapping::default() };
         assert!(Reader::new(&empty).unwrap_err().0.contains("\"client\""));
     }
+
+    #[test]
+    fn times_that_no_calendar_shows_are_refused() {
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 0 };
+        let mapping = Mapping { time_is_start: true, ..Mapping::default() };
+        let mut parser = crate::accesslog::Parser::mapped(&mapping, &context).unwrap();
+        let mut took = |line: &str| parser.line(line.as_bytes()).is_ok();
+        assert!(took(r#"{"time":1772705730,"status":200,"duration":1}"#));
+        // An epoch in ns that is out of every year, and a duration that leads there.
+        assert!(!took(r#"{"time":9200000000000000000000,"status":200}"#));
+        assert!(!took(r#"{"time":1772705730,"status":200,"duration":9000000000000}"#));
+    }
 }

@@ -404,3 +404,23 @@ fn a_line_stored_and_read_goes_on_as_if_nothing_had_happened() {
     let read: Timeline = serde_json::from_str(&text).unwrap();
     assert_eq!(read.with_settings(&settings), pool.line);
 }
+
+#[test]
+fn thousands_of_years_between_two_lines_are_no_more_than_time() {
+    let mut timeline = Timeline::new("app", &Settings::default());
+    let marks = Marks::default();
+    let mut step = |until_us: i64, events: &[Event]| {
+        let window = Window::new(until_us / 60_000_000);
+        let sources = &[];
+        timeline.step(Step { until_us, events, window: &window, marks: &marks, sources });
+        timeline.expected()
+    };
+    let ready = Event::new(-62_000_000_000_000_000, Source::Haproxy, What::State(State::Ready));
+    step(-62_000_000_000_000_000 + 1, &[ready.of("a")]);
+    let expected = step(253_000_000_000_000_000, &[]);
+    assert_eq!(expected.map(|e| (e.count, e.learned)), Some((1, true)));
+    // And a platform may expect as many as it likes.
+    assert_eq!(Settings::default().floor(u32::MAX), 3_221_225_472);
+    let floors: Vec<u32> = (0..=9).map(|n| Settings::default().floor(n)).collect();
+    assert_eq!(floors, [1, 1, 2, 3, 3, 4, 5, 6, 6, 7]);
+}
