@@ -42,6 +42,7 @@ mod probe_tls;
 mod races;
 mod retention;
 mod ship;
+mod slo_brute;
 mod slo_eval;
 mod support;
 mod triage;
