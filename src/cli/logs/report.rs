@@ -15,6 +15,7 @@ pub(super) struct Report {
     pub(super) files: Vec<File>,
     /// The first and the last stamp, in µs; none when nothing was read.
     pub(super) span: Option<(i64, i64)>,
+    pub(super) window_s: u32,
     /// Requests that came when their minute had been judged.
     pub(super) late: u64,
     pub(super) interrupted: bool,
@@ -82,7 +83,8 @@ impl Report {
         }
         pools.sort_by_key(|pool| std::cmp::Reverse(pool.attempts()));
         let interrupted = outcome.interrupted;
-        Self { files, span: outcome.span, late, interrupted, pools, elsewhere }
+        let window_s = settings.window_s;
+        Self { files, span: outcome.span, window_s, late, interrupted, pools, elsewhere }
     }
 
     pub(super) fn lines(&self) -> u64 {
@@ -91,6 +93,15 @@ impl Report {
 
     pub(super) fn rejected(&self) -> u64 {
         self.files.iter().map(|file| file.counts.rejected).sum()
+    }
+}
+
+impl Standing {
+    /// Whether the sums of the whole run set it apart, by the measure of importance that findings have.
+    pub(super) fn is_unlike(&self) -> bool {
+        let (Some((share, low, _)), Some(peers)) = (self.failed, self.peers) else { return false };
+        let enough = self.cell.attempts >= 50 && self.cell.errors() >= 5;
+        enough && share - peers >= 0.01 && low >= 3.0 * peers
     }
 }
 

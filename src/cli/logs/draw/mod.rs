@@ -8,17 +8,20 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::words::{Times, kind_label};
-use super::report::{PoolReport, Report};
+use super::report::{PoolReport, Report, Standing};
 use crate::cli::term::{Ink, Mark, Term, counted, pad, thousands, wrap_after};
 use crate::domain::fleet::finding::{Finding, Kind, Scope, Severity};
+use crate::domain::fleet::timeline::Removal;
 
 /// So many findings are told; the rest is in --json.
 const MOST_FINDINGS: usize = 12;
 /// Refused lines in a hundred from which one is shown.
 const MANY_REJECTED: u64 = 1;
+/// Failed attempts in a hundred from which it is said, though nobody is unlike the others.
+const MANY_FAILED: u64 = 5;
 
 /// The whole text. `now_us` is what today is told by.
 pub(super) fn text(term: &Term, report: &Report, now_us: i64) -> String {
@@ -96,6 +99,57 @@ fn verdict(report: &Report, times: &Times) -> (Mark, String) {
     let who = counted(instances, "instance", "instances");
     if attempts == 0 {
         return (Mark::Up, format!("Nothing stands out: {who}, no requests in these logs."));
+    }
+    without_findings(report, &who, (failed, attempts))
+}
+
+/// Nothing was found. What the sums of all show is said all the same: a log may be too short for a finding.
+fn without_findings(report: &Report, who: &str, (failed, attempts): (u64, u64)) -> (Mark, String) {
+    let window = words::span(i64::from(report.window_s) * 1_000_000);
+    let takes = format!("2 of 3 windows of {window}. `--window 5` looks closer.");
+    let standings = || report.pools.iter().flat_map(|pool| &pool.instances);
+    let mut unlike: Vec<&Standing> = standings().filter(|standing| standing.is_unlike()).collect();
+    unlike
+        .sort_by(|a, b| b.failed.unwrap_or_default().0.total_cmp(&a.failed.unwrap_or_default().0));
+    if let Some(worst) = unlike.first() {
+        let more = match unlike.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        return (
+            Mark::Slow,
+            format!(
+                "{}{more} failed {}, its peers {} of the same routes, but not for long enough to be a finding: that takes {takes}",
+                worst.name,
+                share_of(worst.cell.errors(), worst.cell.attempts),
+                words::percent(worst.peers.unwrap_or_default()),
+            ),
+        );
+    }
+    if failed * 100 >= attempts * MANY_FAILED {
+        return (
+            Mark::Slow,
+            format!(
+                "{who} failed {}, all of them alike; no finding, which takes a change that lasts: {takes}",
+                share_of(failed, attempts)
+            ),
+        );
+    }
+    let removals: Vec<&Removal> = report.pools.iter().flat_map(|pool| &pool.removals).collect();
+    let out: BTreeSet<&str> = removals.iter().map(|r| r.instance.as_str()).collect();
+    if let Some(first) = out.first() {
+        let more = match out.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        let times = counted(removals.len(), "time", "times");
+        return (
+            Mark::Up,
+            format!(
+                "No finding: {who}, {} failed. {first}{more} left the rotation, {times} in all; see below.",
+                share_of(failed, attempts)
+            ),
+        );
     }
     (
         Mark::Up,

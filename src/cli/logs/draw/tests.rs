@@ -117,6 +117,32 @@ fn a_healthy_fleet() {
 }
 
 #[test]
+fn what_is_too_short_for_a_finding_is_said_all_the_same() {
+    let folder = Folder::new("short");
+    let first = |name: &str, bad: fn(u64, u64, i64) -> u16, settings: &Settings| {
+        let report = report(&[folder.file(name, &lines(bad))], settings);
+        let term = Term::plain(400);
+        text(&term, &report, NOW_US).lines().next().unwrap().to_owned()
+    };
+    // Half a minute in the middle of a window.
+    let one = |instance, dice, second| match (instance, second) {
+        (2, 610..640) => 502,
+        _ => usual(dice),
+    };
+    let told = first("one.log", one, &Settings::default());
+    assert!(told.contains("10.9.0.13:8080 failed 73 of 2,400 attempts (3.0 %)"), "{told}");
+    assert!(told.ends_with("2 of 3 windows of 60 s. `--window 5` looks closer."), "{told}");
+    let looked = first("closer.log", one, &Settings { window_s: 5, ..Settings::default() });
+    assert!(looked.contains("One instance is bad: 10.9.0.13:8080"), "{looked}");
+    let all = |_, dice: u64, _| if dice.is_multiple_of(12) { 502 } else { 200 };
+    let told = first("all.log", all, &Settings::default());
+    assert!(
+        told.contains("5 instances failed 1,011 of 12,000 attempts (8.4 %), all of them alike;"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_shared_cause() {
     let folder = Folder::new("shared");
     let all = |_, dice: u64, second| match second {
