@@ -62,7 +62,7 @@ impl Yard {
     }
 
     fn ship(&self, more: &[&str]) -> Running {
-        self.ship_to(&self.whole.coordinators[0].url.to_string(), more)
+        self.ship_to(self.whole.coordinators[0].url.as_str(), more)
     }
 
     fn ship_to(&self, url: &str, more: &[&str]) -> Running {
@@ -285,7 +285,7 @@ async fn what_lay_there_before_is_not_sent_whatever_becomes_of_it() {
     // Packed without keeping its time, so that it looks as new as what comes now.
     let first = log.with_extension("log.1");
     pack(&first, &log.with_extension("log.2.gz"));
-    let now = std::time::SystemTime::now();
+    let now = std::time::SystemTime::from(Clock::system().now());
     File::options()
         .append(true)
         .open(log.with_extension("log.2.gz"))

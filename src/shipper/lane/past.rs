@@ -64,7 +64,9 @@ impl Lane {
                 None => self.meet(&found)?,
             };
             // Who writes a log goes on with the old file until it is told to open the new one.
-            let quiet = found.modified.elapsed().is_ok_and(|age| age >= self.timing.linger);
+            let now = SystemTime::from(self.clock.now());
+            let age = now.duration_since(found.modified);
+            let quiet = age.is_ok_and(|age| age >= self.timing.linger);
             let mut old = Held { found, known, grown_at: Instant::now() };
             match self.ship(&mut old, quiet, pulse).await {
                 Err(Stopped::Failed(error)) => {
