@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
         let paused = of(&[State::Paused], None);
         let away = set(&mut s.not_running.iter().copied());
         let lives = set(&mut [(s.created.unwrap_or(0), s.deleted.unwrap_or(n))].into_iter());
-        let out = set(&mut s.maintenance.iter().filter_map(|m| span_of(m)));
+        let out = set(&mut s.maintenance.iter().filter_map(span_of));
         let ignored = s.policy == MaintenancePolicy::Ignore;
         let build = |excludes: bool| {
             let mut sets: Vec<Vec<u64>> = (0..8).map(|_| Vec::with_capacity(up.0.len())).collect();
