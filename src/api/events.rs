@@ -40,6 +40,11 @@ pub struct Change {
     pub locations: bool,
     /// Results have arrived since the last event.
     pub results: bool,
+    /// Fleets of which windows were judged, findings began or ended, settings were saved, or sources fell
+    /// silent, are heard again or were changed.
+    pub fleets: Vec<Uuid>,
+    /// Lines of fleets have arrived since the last event.
+    pub lines: bool,
     /// Something was missed: load everything again.
     pub missed: bool,
 }
@@ -94,6 +99,8 @@ impl Feed {
             incidents: news.incidents,
             locations: news.locations,
             results: news.results,
+            fleets: news.fleets,
+            lines: news.lines,
             missed,
         };
         Event::default().event(name).data(serde_json::to_string(&change).unwrap_or_default())

@@ -127,6 +127,8 @@ pub struct PlatformFacts {
     /// It does so now.
     pub fails_open_now: Option<bool>,
     pub all_unhealthy: Option<String>,
+    /// What failing open would do, or why it does not come to that.
+    pub fail_open: Option<String>,
 }
 
 /// Health over time. Where there is no data it says so.
@@ -278,7 +280,7 @@ fn platform_facts(fleet: &FleetRow, now: &FleetNow) -> Option<PlatformFacts> {
         Floor::None => Some(0.0),
         Floor::Share(share) => Some(share),
     });
-    let expected = now.expected.and_then(|n| u32::try_from(n).ok());
+    let expected = set.expected.or(now.expected.and_then(|n| u32::try_from(n).ok()));
     // At a share of nothing it opens when nobody is left.
     let below =
         share.map(|share| expected.map_or(1, |of| (share * f64::from(of)).ceil().max(1.0) as u32));
@@ -294,6 +296,7 @@ fn platform_facts(fleet: &FleetRow, now: &FleetNow) -> Option<PlatformFacts> {
             .zip(below)
             .map(|(ready, below)| u32::try_from(ready).is_ok_and(|ready| ready < below)),
         all_unhealthy: platform.map(|p| p.all_unhealthy.to_owned()),
+        fail_open: platform.map(|p| p.fail_open.to_owned()),
     })
 }
 

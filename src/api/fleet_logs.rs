@@ -172,7 +172,8 @@ async fn send_logs(
     body: Body,
 ) -> ApiResult<Json<LogsTaken>> {
     let fleet = find(&state, &id, &sender).await?;
-    let delivery = delivery(query, &headers)?;
+    let mut delivery = delivery(query, &headers)?;
+    delivery.source = called(&state, &fleet, delivery.source).await?;
     let body = body.into_data_stream();
     let taken = state.intake.accept(&fleet, &delivery, body, state.clock.now()).await?;
     Ok(Json(LogsTaken {
@@ -206,6 +207,7 @@ async fn send_events(
         .await
         .map_err(|_| ApiError::TooLarge(MOST_EVENTS))?;
     let plain = unpack(encoding(&headers)?, body)?;
+    let source = called(&state, &fleet, source).await?;
     let heard = state.intake.hear(&fleet, &source, &plain, state.clock.now()).await?;
     Ok(Json(EventsTaken { accepted: heard.accepted, unchanged: heard.unchanged }))
 }
@@ -221,6 +223,13 @@ async fn find(state: &AppState, id: &str, sender: &Sender) -> ApiResult<FleetRow
         (_, Some(fleet)) => Ok(fleet),
         (_, None) => Err(ApiError::NotFound("fleet")),
     }
+}
+
+/// The source that a sender means, which may have been renamed.
+async fn called(state: &AppState, fleet: &FleetRow, source: String) -> ApiResult<String> {
+    let mut conn = state.pool.acquire().await?;
+    let called = store::fleet_sources::called(&mut conn, fleet.key, &source).await?;
+    Ok(called.unwrap_or(source))
 }
 
 fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {

@@ -4,6 +4,7 @@ use axum::{extract::State, http::StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -15,11 +16,12 @@ use super::{
     request::{At, Json, List, Path, not_null, present},
 };
 use crate::{
-    domain::{monitor::Name, token::KeyKind},
+    domain::{Invalid, monitor::Name, token::KeyKind},
     intake::{self, Mapping},
     store::{
         self,
         fleet_sources::{SourceRow, SourceSet},
+        fleets::FleetRow,
         shippers::ShipperRow,
     },
 };
@@ -27,7 +29,7 @@ use crate::{
 pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_sources))
-        .routes(routes!(set_source))
+        .routes(routes!(set_source, delete_source))
         .routes(routes!(list_shippers, create_shipper))
         .routes(routes!(revoke_shipper))
 }
@@ -77,7 +79,12 @@ pub struct Source {
     pub received_at: Option<At>,
     /// Everything up to here has been sent.
     pub heard_until: Option<At>,
-    /// Something came within the last minute.
+    /// So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
+    /// 60.
+    pub patience_s: Option<u32>,
+    /// Names that it had before; what is sent under them is its own.
+    pub aliases: Vec<String>,
+    /// Something came within its usual silence.
     pub live: bool,
     /// Newest line to arrival, at the last batch.
     pub lag_ms: Option<i64>,
@@ -123,6 +130,15 @@ pub struct SetSource {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub tz: Option<Option<String>>,
+    /// 10 to 86400; more for logs that come in files every few minutes.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub patience_s: Option<Option<u32>>,
+    /// Renames a source that is there, with its files and events. Whoever sends may go on using the old name.
+    /// What was counted of an instance's own log stays under the instance's old name.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -179,6 +195,7 @@ async fn set_source(
     let name = intake::source_name(&name)?;
     let mut tx = state.pool.begin().await?;
     let fleet = find(&mut tx, id, true).await?;
+    let name = store::fleet_sources::called(&mut tx, fleet.key, &name).await?.unwrap_or(name);
     let old = store::fleet_sources::list(&mut tx, fleet.key, Some(&name)).await?.pop();
     let old = old.as_ref();
     let role = set.role.or(old.map(|old| Role::from_word(&old.role))).unwrap_or(Role::Balancer);
@@ -190,6 +207,12 @@ async fn set_source(
     };
     let reading = said.over(old)?;
     let mapping = reading.mapping.as_ref().map(intake::stored);
+    if let Some(Some(seconds)) = set.patience_s
+        && !(10..=86_400).contains(&seconds)
+    {
+        let why = format!("{seconds} is out of range: 10 to 86400 seconds");
+        return Err(ApiError::invalid("patience_s", why));
+    }
     let put = SourceSet {
         role: role.word(),
         format: reading.format.as_deref(),
@@ -199,12 +222,70 @@ async fn set_source(
         tz: reading.tz.as_deref(),
     };
     store::fleet_sources::put(&mut tx, fleet.key, &name, put).await?;
-    let detail = json!({ "source": name, "role": put.role, "format": put.format, "tz": put.tz });
+    if let Some(patience) = set.patience_s {
+        let seconds = patience.and_then(|seconds| i32::try_from(seconds).ok());
+        store::fleet_sources::set_patience(&mut tx, fleet.key, &name, seconds).await?;
+    }
+    let called = match set.name {
+        Some(new) => renamed(&mut tx, &fleet, &name, &new).await?,
+        None => name.clone(),
+    };
+    let detail = json!({ "source": name, "role": put.role, "format": put.format, "tz": put.tz,
+        "patience_s": set.patience_s, "name": called });
     store::audit::add(&mut tx, now, &caller.name, "fleet.source", &subject(id), &detail).await?;
-    let row = store::fleet_sources::list(&mut tx, fleet.key, Some(&name)).await?.pop();
+    let row = store::fleet_sources::list(&mut tx, fleet.key, Some(&called)).await?.pop();
     tx.commit().await?;
     let row = row.ok_or(ApiError::NotFound("source"))?;
     Ok(Json(Source::shown(row, now)))
+}
+
+/// Gives a source another name, unless another one has or had it; the name that it has then.
+async fn renamed(
+    conn: &mut PgConnection,
+    fleet: &FleetRow,
+    old: &str,
+    new: &str,
+) -> ApiResult<String> {
+    let wrong = |invalid: Invalid| ApiError::from(Invalid::new("name", invalid.message));
+    let new = intake::source_name(new).map_err(wrong)?;
+    if new == old {
+        return Ok(new);
+    }
+    match store::fleet_sources::called(conn, fleet.key, &new).await? {
+        Some(taken) if taken != old => {
+            return Err(ApiError::conflict(
+                "name",
+                format!(
+                    "{new} is, or was, the name of another source of this fleet; choose one that is new."
+                ),
+            ));
+        }
+        _ => store::fleet_sources::rename(conn, fleet.key, old, &new).await?,
+    }
+    Ok(new)
+}
+
+/// Deletes a source: it is not waited for and not missed any more, and how it is read is forgotten. What
+/// was counted of it stays, and so do its findings. If it sends again it is back, and goes on in its files
+/// where it was, so that nothing counts twice.
+#[utoipa::path(delete, path = "/fleets/{id}/sources/{source}", tag = "fleets", extensions(("x-role" = json!("editor"))),
+    params(("id" = Uuid, Path), ("source" = String, Path)), responses((status = 204)))]
+async fn delete_source(
+    State(state): State<AppState>,
+    Editor(caller): Editor,
+    Path((id, name)): Path<(Uuid, String)>,
+) -> ApiResult<StatusCode> {
+    let now = state.clock.now();
+    let mut tx = state.pool.begin().await?;
+    let fleet = find(&mut tx, id, true).await?;
+    if !store::fleet_sources::delete(&mut tx, fleet.key, &name, now).await? {
+        return Err(ApiError::NotFound("source"));
+    }
+    let detail = json!({ "source": name });
+    store::audit::add(&mut tx, now, &caller.name, "fleet.source.delete", &subject(id), &detail)
+        .await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Shippers of a fleet whose tokens are not revoked.
@@ -294,7 +375,7 @@ fn command(url: &url::Url, key: &str, fleet: &str) -> String {
 
 impl Source {
     fn shown(row: SourceRow, now: Timestamp) -> Self {
-        const LIVE: SignedDuration = SignedDuration::from_secs(60);
+        let patience = SignedDuration::from_secs(row.patience_s.map_or(60, i64::from));
         let lag = row.newest_at.zip(row.received_at);
         Self {
             name: row.name,
@@ -307,7 +388,9 @@ impl Source {
             newest_at: row.newest_at.map(At),
             received_at: row.received_at.map(At),
             heard_until: row.heard_until.map(At),
-            live: row.received_at.is_some_and(|at| now.duration_since(at) <= LIVE),
+            patience_s: row.patience_s.and_then(|seconds| u32::try_from(seconds).ok()),
+            aliases: row.aliases,
+            live: row.received_at.is_some_and(|at| now.duration_since(at) <= patience),
             lag_ms: lag.map(|(newest, got)| got.as_millisecond() - newest.as_millisecond()),
             lines: row.lines,
             accepted: row.accepted,

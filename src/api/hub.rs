@@ -1,7 +1,11 @@
 //! One look a second at the database for all streams of this coordinator: agents' assignments, the UI's
 //! events, people waiting for a probe. A notification in between makes it look at once.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::{PgPool, postgres::PgListener};
@@ -13,7 +17,7 @@ use crate::{
     clock::Clock,
     store::{
         self,
-        hub::{CoordinatorRow, Marks},
+        hub::{CoordinatorRow, FleetMark, Marks},
     },
 };
 
@@ -32,6 +36,8 @@ pub struct News {
     pub incidents: Vec<Uuid>,
     pub locations: bool,
     pub results: bool,
+    pub fleets: Vec<Uuid>,
+    pub lines: bool,
 }
 
 /// Hands marks and news to streams. Cloning is cheap. [`Hub::run`] must run for anything to happen.
@@ -56,6 +62,7 @@ struct Told {
     since: Option<Timestamp>,
     decisions: HashSet<i64>,
     events: HashSet<(Uuid, i32)>,
+    fleets: Option<HashMap<Uuid, FleetMark>>,
     here_at: Option<Timestamp>,
 }
 
@@ -155,6 +162,10 @@ impl Hub {
             news.locations |= location;
         }
         self.decided(&mut conn, told, now, &mut news).await?;
+        let fleets = store::hub::fleets(&mut conn, now).await?;
+        if let Some(before) = told.fleets.replace(fleets.clone()) {
+            differing(&before, &fleets, &mut news);
+        }
         if news != News::default() {
             // Nobody listening is no error.
             let _ = self.0.news.send(news);
@@ -188,6 +199,24 @@ impl Hub {
         told.since = Some(now.saturating_sub(REACH).unwrap_or(now));
         Ok(())
     }
+}
+
+/// Which fleets are not as they were: made, deleted, saved, judged, or with sources that fell silent or are
+/// heard again.
+fn differing(before: &HashMap<Uuid, FleetMark>, now: &HashMap<Uuid, FleetMark>, news: &mut News) {
+    for (uid, mark) in now {
+        match before.get(uid) {
+            Some(old) => {
+                news.lines |= mark.received_at != old.received_at;
+                if mark.has_moved(old) {
+                    news.fleets.push(*uid);
+                }
+            }
+            None => news.fleets.push(*uid),
+        }
+    }
+    news.fleets.extend(before.keys().filter(|uid| !now.contains_key(uid)));
+    news.fleets.sort_unstable();
 }
 
 /// The next notification; never, without a listener.

@@ -104,6 +104,18 @@ pub async fn save(
     Ok(())
 }
 
+/// Something was found although no window was judged.
+pub async fn touch(conn: &mut PgConnection, fleet: FleetKey, now: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update fleet_live set updated_at = $2 where fleet_id = $1",
+        fleet.0,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// Up to where a fleet's windows are judged.
 pub async fn judged_until(
     conn: &mut PgConnection,
@@ -243,7 +255,8 @@ pub struct FleetNumbers {
 pub async fn numbers(conn: &mut PgConnection) -> sqlx::Result<Vec<FleetNumbers>> {
     sqlx::query!(
         r#"select f.fleet_id, f.name, l.ready, l.expected, (f.settings -> 'analysis' ->> 'min_ready')::int4 as min_ready,
-                  (select max(greatest(s.newest_at, s.heard_until)) from fleet_source s where s.fleet_id = f.fleet_id) as newest_at
+                  (select max(greatest(s.newest_at, s.heard_until)) from fleet_source s
+                   where s.fleet_id = f.fleet_id and s.deleted_at is null) as newest_at
            from fleet f join fleet_live l using (fleet_id) where f.deleted_at is null order by f.name"#
     )
     .map(|r| FleetNumbers {

@@ -18,6 +18,10 @@ pub struct SourceRow {
     /// Our fields by the keys of JSON lines of one's own.
     pub mapping: Option<serde_json::Value>,
     pub tz: Option<String>,
+    /// For so many seconds it is waited for when it is silent; none: a minute.
+    pub patience_s: Option<i32>,
+    /// Names under which it still sends.
+    pub aliases: Vec<String>,
     pub newest_at: Option<Timestamp>,
     pub received_at: Option<Timestamp>,
     pub heard_until: Option<Timestamp>,
@@ -30,7 +34,7 @@ pub struct SourceRow {
     pub samples: serde_json::Value,
 }
 
-/// All sources of a fleet by name, or one.
+/// All sources of a fleet by name, or one; without the deleted.
 pub async fn list(
     conn: &mut PgConnection,
     fleet: FleetKey,
@@ -38,8 +42,9 @@ pub async fn list(
 ) -> sqlx::Result<Vec<SourceRow>> {
     sqlx::query!(
         "select source, role, format, format_set, log_format, mapping, tz, newest_at, received_at, heard_until, lines,
-                accepted, rejected, duplicates, bytes, samples
-         from fleet_source where fleet_id = $1 and ($2::text is null or source = $2) order by source",
+                accepted, rejected, duplicates, bytes, samples, patience_s, aliases
+         from fleet_source
+         where fleet_id = $1 and ($2::text is null or source = $2) and deleted_at is null order by source",
         fleet.0,
         only
     )
@@ -51,6 +56,8 @@ pub async fn list(
         log_format: r.log_format,
         mapping: r.mapping,
         tz: r.tz,
+        patience_s: r.patience_s,
+        aliases: r.aliases,
         newest_at: r.newest_at.map(|t| t.to_jiff()),
         received_at: r.received_at.map(|t| t.to_jiff()),
         heard_until: r.heard_until.map(|t| t.to_jiff()),
@@ -76,7 +83,100 @@ pub struct SourceSet<'a> {
     pub tz: Option<&'a str>,
 }
 
-/// Makes the source, or writes what is set of it.
+/// The source that is meant by a name: the one that was called so, or the one that is.
+pub async fn called(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    name: &str,
+) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar!(
+        "select source from fleet_source where fleet_id = $1 and (source = $2 or $2 = any(aliases))
+         order by source = $2 limit 1",
+        fleet.0,
+        name
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Gives a source another name, with everything that is kept under the old one; what still comes under
+/// the old one is its own.
+pub async fn rename(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    old: &str,
+    new: &str,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update fleet_source
+         set source = $3, aliases = array_append(array_remove(array_remove(aliases, $3), $2), $2)
+         where fleet_id = $1 and source = $2",
+        fleet.0,
+        old,
+        new
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update fleet_event set source = $3 where fleet_id = $1 and source = $2",
+        fleet.0,
+        old,
+        new
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update fleet_said set source = $3 where fleet_id = $1 and source = $2",
+        fleet.0,
+        old,
+        new
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// For how long it is waited for; none: as usual.
+pub async fn set_patience(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    name: &str,
+    seconds: Option<i32>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update fleet_source set patience_s = $3 where fleet_id = $1 and source = $2",
+        fleet.0,
+        name,
+        seconds
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Forgets a source, but not how far its files have been taken. False when there is none.
+pub async fn delete(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    name: &str,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update fleet_source
+         set deleted_at = $3, role = 'balancer', format = null, format_set = false, log_format = null, mapping = null, tz = null,
+             patience_s = null, newest_at = null, received_at = null, heard_until = null, lines = 0, accepted = 0,
+             rejected = 0, duplicates = 0, bytes = 0, samples = '[]'
+         where fleet_id = $1 and source = $2 and deleted_at is null",
+        fleet.0,
+        name,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Makes the source, or writes what is set of it; a deleted one is back.
 pub async fn put(
     conn: &mut PgConnection,
     fleet: FleetKey,
@@ -88,7 +188,7 @@ pub async fn put(
          values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (fleet_id, source) do update
          set role = excluded.role, format = excluded.format, format_set = excluded.format_set,
-             log_format = excluded.log_format, mapping = excluded.mapping, tz = excluded.tz",
+             log_format = excluded.log_format, mapping = excluded.mapping, tz = excluded.tz, deleted_at = null",
         fleet.0,
         name,
         set.role,
@@ -133,7 +233,7 @@ pub async fn took(
              bytes = bytes + $7, newest_at = greatest(newest_at, $8), heard_until = greatest(heard_until, $9),
              received_at = greatest(received_at, $10),
              format = case when format_set then format else coalesce($11, format) end,
-             samples = coalesce($12, samples)
+             samples = coalesce($12, samples), deleted_at = null
          where fleet_id = $1 and source = $2",
         fleet.0,
         source,

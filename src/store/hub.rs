@@ -71,6 +71,58 @@ pub async fn incidents(
         .await
 }
 
+/// A fleet as far as streams are concerned. Whatever differs from the last look has moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetMark {
+    revision: i32,
+    judged_until: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    /// Its sources as they are read, and which of them are heard.
+    sources: String,
+    /// When lines or events came last.
+    pub received_at: Option<Timestamp>,
+}
+
+impl FleetMark {
+    /// Whether more than lines has come.
+    pub fn has_moved(&self, before: &Self) -> bool {
+        Self { received_at: before.received_at, ..self.clone() } != *before
+    }
+}
+
+/// All fleets that are not deleted, by outside id.
+pub async fn fleets(
+    conn: &mut PgConnection,
+    now: Timestamp,
+) -> sqlx::Result<std::collections::HashMap<Uuid, FleetMark>> {
+    sqlx::query!(
+        r#"select f.uid, f.revision, l.judged_until as "judged_until?", l.updated_at as "updated_at?", s.sources as "sources!",
+                  s.received_at
+           from fleet f left join fleet_live l using (fleet_id)
+                cross join lateral (
+                    select max(received_at) as received_at,
+                           coalesce(string_agg(concat_ws(' ', source, role, format, tz, patience_s,
+                               received_at > $1::timestamptz - make_interval(secs => coalesce(patience_s, 60))), ', '
+                               order by source), '') as sources
+                    from fleet_source where fleet_source.fleet_id = f.fleet_id and deleted_at is null) s
+           where f.deleted_at is null"#,
+        now.to_sqlx()
+    )
+    .map(|r| {
+        let mark = FleetMark {
+            revision: r.revision,
+            judged_until: r.judged_until.map(|t| t.to_jiff()),
+            updated_at: r.updated_at.map(|t| t.to_jiff()),
+            sources: r.sources,
+            received_at: r.received_at.map(|t| t.to_jiff()),
+        };
+        (r.uid, mark)
+    })
+    .fetch_all(conn)
+    .await
+    .map(|rows| rows.into_iter().collect())
+}
+
 /// What was changed after a revision: outside ids of monitors, and whether a location was.
 pub async fn edited(conn: &mut PgConnection, rev: i64) -> sqlx::Result<(Vec<Uuid>, bool)> {
     let rows = sqlx::query!(

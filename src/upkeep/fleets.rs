@@ -63,7 +63,8 @@ impl Fleets {
                 Ok(waiting) => more |= waiting,
                 Err(error) => {
                     // One fleet's trouble is not the others'.
-                    tracing::error!(fleet = fleet.0, error = format!("{error:#}"), "not judged");
+                    let name = name(pool, fleet).await;
+                    tracing::error!(fleet = name, error = format!("{error:#}"), "not judged");
                     self.forget(fleet);
                 }
             }
@@ -94,6 +95,9 @@ impl Fleets {
         let Some((limit, next)) = due else {
             if !silence.is_empty() || store::fleet_incidents::is_muted(&mut tx, key).await? {
                 self.say(&mut tx, &fleet, &silence, now).await?;
+            }
+            if !silence.is_empty() {
+                store::fleet_live::touch(&mut tx, key, now).await?;
             }
             tx.commit().await?;
             return Ok(false);
@@ -147,6 +151,15 @@ impl Fleets {
         telling.end(conn).await?;
         Ok(())
     }
+}
+
+/// What people call a fleet; its key while the database does not say.
+async fn name(pool: &PgPool, key: FleetKey) -> String {
+    let row = match pool.acquire().await {
+        Ok(mut conn) => store::fleets::by_key(&mut conn, key).await.ok().flatten(),
+        Err(_) => None,
+    };
+    row.map_or_else(|| format!("number {}", key.0), |row| row.name)
 }
 
 /// The first instant of which anything is here.
@@ -256,27 +269,38 @@ async fn silence(
     known: &Known,
     now: Timestamp,
 ) -> sqlx::Result<Vec<Change>> {
-    let Some((newest, received)) = known.followed() else { return Ok(Vec::new()) };
-    let silent = now.duration_since(received);
     let finding = Finding {
         kind: Kind::NoData,
         scope: Scope::Pool,
         severity: Severity::Warning,
         pool: String::new(),
         instances: Vec::new(),
-        from_us: newest.as_microsecond(),
+        from_us: 0,
         to_us: None,
         chronic: false,
+        sentence: String::new(),
+        evidence: json!({}),
+    };
+    let name = format!("{}:all", key(&finding));
+    let open = store::fleet_findings::is_open(conn, fleet.key, "", &name).await?;
+    let (newest, received) = match (known.followed(), open) {
+        (Some(followed), _) => followed,
+        // Those that were missed are sources no more.
+        (None, Some(from)) => (from, now),
+        (None, None) => return Ok(Vec::new()),
+    };
+    let silent = now.duration_since(received);
+    let finding = Finding {
+        from_us: newest.as_microsecond(),
         sentence: format!(
             "Nothing has come from any source of {} since {:.0}: how its instances are is unknown, \
              not well.",
             fleet.name, received
         ),
         evidence: json!({ "received_at": format!("{received:.3}"), "sources": known.count() }),
+        ..finding
     };
-    let name = format!("{}:all", key(&finding));
-    let open = store::fleet_findings::is_open(conn, fleet.key, "", &name).await?;
-    let is = silent > SILENT && silent < GIVEN_UP;
+    let is = silent > SILENT.max(known.patience()) && silent < GIVEN_UP;
     Ok(match (open, is) {
         (None, true) => vec![Change { key: name, step: Step::Opened, finding }],
         (Some(from), false) => vec![Change {

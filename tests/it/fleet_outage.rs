@@ -174,3 +174,62 @@ async fn a_fleet_that_falls_silent_is_no_data_until_it_speaks_again() {
     let findings = api.get(&format!("fleets/{shop}/findings?open=true")).await.is(200);
     assert!(!findings.to_string().contains("no_data"), "{findings}");
 }
+
+/// What is written to the log while the guard lives, by this thread.
+fn listen() -> (std::sync::Arc<std::sync::Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard) {
+    struct Writer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+    impl std::io::Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let text = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&text);
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(move || Writer(std::sync::Arc::clone(&log)))
+        .finish();
+    (text, tracing::subscriber::set_default(subscriber))
+}
+
+#[tokio::test]
+async fn trouble_with_a_fleet_is_logged_by_its_name_and_without_what_logs_said() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let start = api.clock.now();
+    let at = |n: i64| start + jiff::SignedDuration::from_secs(60 * n);
+    let next = async |n: i64| {
+        api.later(60);
+        send(&api, &shop, minute(at(n), None)).await;
+        judge(&Upkeep::new(api.db.pool().clone(), api.clock.clone())).await;
+        text(&api.get(&format!("fleets/{shop}")).await.is(200)["now"]["judged_until"])
+    };
+    api.later(60);
+    send(&api, &shop, minute(at(0), None)).await;
+    assert_eq!(next(1).await, "2026-03-01T12:01:00.000Z");
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).execute(api.db.pool()).await.unwrap();
+    };
+    let (log, _guard) = listen();
+    let said = || String::from_utf8(std::mem::take(&mut *log.lock().unwrap())).unwrap();
+    run("update fleet_live set timeline = jsonb_set(timeline, '{instances}', '\"token=hunter2\"')")
+        .await;
+    assert_eq!(next(2).await, "2026-03-01T12:02:00.000Z", "it goes on");
+    let told = said();
+    assert!(told.contains("shop") && told.contains("begins anew"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+    run("alter table fleet_transition rename to elsewhere").await;
+    run("alter table fleet_ready rename to elsewhere_too").await;
+    run("update fleet_live set timeline = null").await;
+    assert_eq!(next(3).await, "2026-03-01T12:02:00.000Z", "not judged");
+    let told = said();
+    assert!(told.contains("not judged") && told.contains("fleet=\"shop\""), "{told}");
+    run("alter table elsewhere rename to fleet_transition").await;
+    run("alter table elsewhere_too rename to fleet_ready").await;
+    assert_eq!(next(4).await, "2026-03-01T12:04:00.000Z", "and caught up");
+}

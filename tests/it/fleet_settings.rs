@@ -50,6 +50,36 @@ async fn a_fleet_is_made_changed_and_deleted() {
     api.post("fleets", json!({"name": "shop"})).await.is(201);
 }
 
+/// By the vendors' documentation: out at the earliest, at worst, back at the earliest (s), and below how
+/// many of four ready it ignores health.
+#[tokio::test]
+async fn each_platform_says_what_it_does_by_itself() {
+    let api = Api::start().await;
+    let table = [
+        ("kubernetes", 30.0, 31.0, 10.0, None),
+        ("alb", 60.0, 65.0, 150.0, Some(1)),
+        ("nlb", 60.0, 70.0, 150.0, Some(1)),
+        ("envoy", 30.0, 31.0, 20.0, Some(2)),
+        ("haproxy", 6.0, 8.0, 4.0, None),
+        ("nginx", 10.0, 70.0, 10.0, None),
+        ("google", 10.0, 15.0, 10.0, None),
+        ("azure_lb", 15.0, 30.0, 15.0, None),
+        ("app_gateway", 120.0, 150.0, 30.0, None),
+    ];
+    for (kind, least, worst, back, below) in table {
+        let made = json!({"name": kind, "expected": 4, "platform": {"kind": kind, "floor": null}});
+        let id = text(&api.post("fleets", made).await.is(201)["id"]);
+        let told = api.get(&format!("fleets/{id}/health")).await.is(200)["platform"].clone();
+        let times = (&told["minimum_s"], &told["worst_s"], &told["return_s"]);
+        assert_eq!(times, (&json!(least), &json!(worst), &json!(back)), "{kind}");
+        assert_eq!(told["fails_open_below"].as_u64(), below, "{kind}: {told}");
+        for field in ["all_unhealthy", "fail_open"] {
+            assert!(text(&told[field]).len() > 10, "{kind}: {told}");
+        }
+        assert_eq!(told["fails_open_now"], Value::Null, "how many are ready is not known");
+    }
+}
+
 #[tokio::test]
 async fn what_is_refused_is_named() {
     let api = Api::start().await;
@@ -67,6 +97,15 @@ async fn what_is_refused_is_named() {
     refused(json!({"name": "a", "probe_paths": ["health"]}), "probe_paths[0]").await;
     refused(json!({"name": "a", "instances": [{"name": ""}]}), "instances[0].name").await;
     refused(json!({"name": "a", "rules": {"kinds": {"luck": "never"}}}), "rules.kinds").await;
+    refused(json!({"name": "a", "rules": {"removal_s": -1}}), "rules.removal_s").await;
+    refused(json!({"name": "a", "rules": {"restarts_per_h": 0}}), "rules.restarts_per_h").await;
+    refused(json!({"name": "a", "rules": {"min_severity": "bad"}}), "rules.min_severity").await;
+    refused(json!({"name": "a", "warm_up_s": "long"}), "warm_up_s").await;
+    refused(json!({"name": "a", "flap": {"window_s": 60, "from": 3, "until": 3}}), "flap.until")
+        .await;
+    refused(json!({"name": "a", "flap": {"from": 3}}), "flap.window_s").await;
+    let twice = json!([{"name": "one", "addresses": ["x"]}, {"name": "two", "addresses": ["x"]}]);
+    refused(json!({"name": "a", "instances": twice}), "instances[1].addresses[0]").await;
     let nobody = "01900000-0000-7000-8000-000000000009";
     refused(json!({"name": "a", "rules": {"channels": [nobody]}}), "rules.channels[0]").await;
     let fleet = api.post("fleets", json!({"name": "a"})).await.is(201);

@@ -28,6 +28,8 @@ mod fleet_lab;
 mod fleet_maintenance;
 mod fleet_outage;
 mod fleet_settings;
+mod fleet_sources;
+mod fleet_stream;
 mod layering;
 mod logs_cli;
 mod notify_mail;

@@ -228,7 +228,9 @@ try {
     .getByText(/Errors/)
     .first()
     .waitFor();
-  await until("a mail names the fleet", () => mail.mails.some((m) => m.subject.includes("shop-web")));
+  const alert = await until("a mail names the fleet", () => mail.mails.find((m) => m.subject.includes("shop-web")));
+  assert.match(alert.subject, new RegExp(`^${instances[2]} fails more than its peers: shop-web, `));
+  assert.match(alert.text, new RegExp(`${instances[2]} failed \\d+ of \\d+ requests`));
   await page.screenshot({ path: `${out}fleet.png`, fullPage: true });
 
   step("a monitor names the fleet behind it");
@@ -236,6 +238,82 @@ try {
   await page.getByLabel("Fleet behind it").selectOption({ label: "shop-web" });
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("region", { name: "Facts" }).getByRole("link", { name: "shop-web" }).waitFor();
+  const worth = page.getByRole("region", { name: "Worth a look" });
+  await worth.getByText(/The certificate is not verified/).waitFor();
+  await page.screenshot({ path: `${out}saved.png`, fullPage: true });
+  await worth.getByRole("button", { name: "Leave it so" }).click();
+  await worth.waitFor({ state: "detached" });
+
+  step("a change reaches the fleet's page by the stream, long before it would have asked");
+  await page.goto(quorate.url + fleetUrl);
+  await page.getByRole("heading", { level: 1, name: new RegExp(`${instances[2]} failed`) }).waitFor();
+  const asks = [];
+  const count = (request) => request.url().includes(`${fleetUrl}/findings`) && asks.push(request.url());
+  page.on("request", count);
+  const goOn = async (minutes) => {
+    const from = sent.to;
+    sent.to = Math.min(Date.now(), from + minutes * 60_000);
+    await quorate.send(fleetUrl.split("/").pop(), "lb-1", lines({ ...sent, from, fails: third, seed: sent.to }));
+  };
+  await quorate.api("PATCH", fleetUrl, { expected: 5 });
+  await until("the page has asked again", () => asks.length > 0, 15);
+  await goOn(3);
+  page.off("request", count);
+
+  // By now every notice has had its time: the outage and its end were told once each, on both channels, and
+  // the fleet once.
+  const subjects = mail.mails.slice(before.mails).map((m) => m.subject);
+  const about = (name) => subjects.filter((subject) => subject.includes(name)).length;
+  assert.deepEqual([about("checkout"), about("shop-web"), subjects.length], [2, 1, 3], subjects.join(" | "));
+  const told = hook.calls.slice(before.calls).filter((call) => JSON.stringify(call.body).includes('"checkout"'));
+  assert.equal(told.length, 2);
+
+  step("the endpoint stops again: its incident shows what is found in the fleet, and the finding that it is felt");
+  await target.stop();
+  const incident = await until(
+    "an incident of the monitor is open",
+    async () => {
+      const { items } = await quorate.api("GET", "/incidents?state=open&monitor=checkout");
+      return items[0] ?? null;
+    },
+    120,
+  );
+  await page.goto(`${quorate.url}/incidents/${incident.id}`);
+  const found = page.getByRole("region", { name: "Found in the fleet" });
+  await found.getByText(new RegExp(`${instances[2]} failed`)).waitFor();
+  await found.getByText(/Felt from outside: \d+ of \d+ probes failed in these minutes/).waitFor();
+  await found.getByRole("link", { name: "shop-web" }).waitFor();
+  await page.screenshot({ path: `${out}incident-fleet.png`, fullPage: true });
+  await found.getByRole("link", { name: "Incident" }).click();
+  await page.getByText(`shop-web: ${instances[2]} fails more than its peers`).first().waitFor();
+  await page.getByRole("region", { name: "Told" }).getByText("Accepted").first().waitFor();
+  await page.screenshot({ path: `${out}fleet-incident.png`, fullPage: true });
+  await page.goto(quorate.url + fleetUrl);
+  await page
+    .getByRole("region", { name: "Findings" })
+    .getByText(/Felt from outside: \d+ of \d+/)
+    .waitFor();
+  await target.start();
+
+  step("a source is renamed, given its patience, and deleted, and what that means is said");
+  const logs = page.getByRole("region", { name: "Logs" });
+  await logs.getByRole("button", { name: "Change how lb-1 is read" }).click();
+  await dialog.getByLabel("Name", { exact: true }).fill("edge-1");
+  await dialog.getByLabel("Silent at most").fill("5");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText(/out of range: 10 to 86400/).waitFor();
+  await dialog.getByLabel("Silent at most").fill("300");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await logs.getByRole("rowheader", { name: /edge-1 was lb-1/ }).waitFor();
+  await logs.getByText(/waited for 5.min/).waitFor();
+  await goOn(1);
+  await logs.getByRole("button", { name: "Change how edge-1 is read" }).click();
+  await page.screenshot({ path: `${out}source.png` });
+  await dialog.getByRole("button", { name: "Delete…" }).click();
+  await dialog.getByText(/Its lines stay counted/).waitFor();
+  await dialog.getByLabel("Type edge-1 to confirm").fill("edge-1");
+  await dialog.getByRole("button", { name: "Delete edge-1" }).click();
+  await logs.getByText("No line has arrived yet.").waitFor();
 
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
@@ -279,13 +357,7 @@ try {
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
 
-  // By now every notice has had its time: the outage and its end were told once each, on both channels, and
-  // the fleet once.
-  const subjects = mail.mails.slice(before.mails).map((m) => m.subject);
-  const about = (name) => subjects.filter((subject) => subject.includes(name)).length;
-  assert.deepEqual([about("checkout"), about("shop-web"), subjects.length], [2, 1, 3], subjects.join(" | "));
-  const told = hook.calls.slice(before.calls).filter((call) => JSON.stringify(call.body).includes('"checkout"'));
-  assert.equal(told.length, 2);
+  assert.equal(mail.mails.filter((m) => m.subject.includes("shop-web")).length, 1, "the fleet's alert is told once");
   assert.equal(
     new Set(hook.calls.map((call) => call.id)).size,
     hook.calls.length,

@@ -22,6 +22,8 @@ pub struct Platform {
     pub floor: Option<Floor>,
     /// What happens when every instance is unhealthy, as documented.
     pub all_unhealthy: &'static str,
+    /// What failing open would do to the fleet, or why it does not come to that; a sentence for people.
+    pub fail_open: &'static str,
     /// How long it lets an instance finish after removal, by default.
     pub drain_s: f64,
     /// New and returned instances get their share at once, or slowly if configured so.
@@ -64,6 +66,8 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: false,
         floor: None,
         all_unhealthy: "does not fail open: no endpoint is left and requests fail",
+        fail_open: "There is no such mode: with no Pod ready, requests to the Service fail \
+                    until one is.",
         drain_s: 30.0,
         slow_start: "none",
     },
@@ -74,6 +78,9 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: false,
         floor: Some(Floor::None),
         all_unhealthy: "fails open: routes to all targets, healthy or not",
+        fail_open: "With no healthy target it sends requests to all: a fault that all share \
+                    does not become an outage by checks alone, and each bad instance gets \
+                    its part again.",
         drain_s: 300.0,
         slow_start: "30 to 900 s if configured",
     },
@@ -85,6 +92,8 @@ pub const PLATFORMS: &[Platform] = &[
         floor: Some(Floor::None),
         all_unhealthy: "fails open once every target in every zone fails; zones without a healthy \
                         target leave DNS before",
+        fail_open: "With no healthy target in any zone it sends connections to all of them, \
+                    good or bad.",
         drain_s: 300.0,
         slow_start: "none",
     },
@@ -96,6 +105,9 @@ pub const PLATFORMS: &[Platform] = &[
         floor: Some(Floor::Share(0.5)),
         all_unhealthy: "below its panic threshold it ignores health and uses all hosts, unless set \
                         to fail the traffic",
+        fail_open: "Below its panic threshold, half of the hosts unless set, it balances \
+                    over all hosts: the load stays spread, and requests reach the bad ones \
+                    as well.",
         drain_s: 0.0,
         slow_start: "if configured",
     },
@@ -106,6 +118,8 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: false,
         floor: None,
         all_unhealthy: "does not fail open: answers 503",
+        fail_open: "There is no such mode: with no server up it answers 503, unless a backup \
+                    server is configured.",
         drain_s: 0.0,
         slow_start: "`slowstart`, if configured",
     },
@@ -117,6 +131,8 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: false,
         floor: None,
         all_unhealthy: "answers 502 with “no live upstreams”, then tries all servers again",
+        fail_open: "There is no such mode to set. With every server marked as failed it \
+                    answers 502, and tries all of them anew with the next request.",
         drain_s: 0.0,
         slow_start: "in the commercial version only",
     },
@@ -128,6 +144,9 @@ pub const PLATFORMS: &[Platform] = &[
         floor: None,
         all_unhealthy: "does not fail open: Application Load Balancers answer 503 (classic 502); \
                         passthrough balancers use all as a last resort",
+        fail_open: "Application Load Balancers have no such mode: they answer 503. \
+                    Passthrough balancers send connections to all instances as a last \
+                    resort.",
         drain_s: 0.0,
         slow_start: "none",
     },
@@ -138,6 +157,8 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: false,
         floor: None,
         all_unhealthy: "sends no new flows, unless its probe is set to AllProbedUp",
+        fail_open: "Only if its probe is set to AllProbedUp: then new flows go to all \
+                    instances, good or bad. As it is by default, none do.",
         drain_s: 0.0,
         slow_start: "none",
     },
@@ -148,6 +169,8 @@ pub const PLATFORMS: &[Platform] = &[
         extra_interval: true,
         floor: None,
         all_unhealthy: "answers 502, unless MinServers keeps some in",
+        fail_open: "There is no such mode: it answers 502. MinServers keeps so many \
+                    instances in rotation whatever their probes say.",
         drain_s: 0.0,
         slow_start: "none",
     },
@@ -228,5 +251,17 @@ mod tests {
         assert_eq!(opens("envoy", 6, 10), Some(false));
         assert_eq!(opens("envoy", 4, 10), Some(true));
         assert_eq!(named("unheard of"), None);
+    }
+
+    #[test]
+    fn every_platform_says_what_failing_open_would_do() {
+        for platform in PLATFORMS {
+            let told = platform.fail_open;
+            assert!(told.ends_with('.') && told.len() > 40, "{}: {told}", platform.kind);
+            // Those that have a floor say what comes below it, the others that or when there is none.
+            let none = ["There is no such mode", "Application Load Balancers have no", "Only if"];
+            let without = none.iter().any(|start| told.starts_with(start));
+            assert_eq!(platform.floor.is_none(), without, "{}: {told}", platform.kind);
+        }
     }
 }

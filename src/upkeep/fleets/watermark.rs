@@ -9,8 +9,9 @@ use crate::{
     store::fleet_sources::SourceRow,
 };
 
-/// A source that has sent nothing for so long is not waited for.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+/// A source that has sent nothing for so long is not waited for, unless it is said how long.
+const PATIENCE_S: i32 = 60;
+
 /// Nor one whose lines are older than the newest of the others by so much: it is catching up.
 const BEHIND: SignedDuration = SignedDuration::from_mins(15);
 
@@ -27,6 +28,7 @@ struct Source {
     /// Time of its newest line, or up to when it has said that there is none.
     newest: Timestamp,
     received: Timestamp,
+    patience: SignedDuration,
     live: bool,
 }
 
@@ -37,8 +39,10 @@ impl Known {
             .filter_map(|row| {
                 let received = row.received_at?;
                 let newest = row.newest_at.max(row.heard_until)?.min(now);
-                let live = now.duration_since(received) <= PATIENCE;
-                Some(Source { name: row.name.clone(), newest, received, live })
+                let patience = row.patience_s.unwrap_or(PATIENCE_S);
+                let patience = SignedDuration::from_secs(i64::from(patience));
+                let live = now.duration_since(received) <= patience;
+                Some(Source { name: row.name.clone(), newest, received, patience, live })
             })
             .collect();
         let lateness = SignedDuration::from_secs(i64::from(settings.lateness_s));
@@ -70,8 +74,11 @@ impl Known {
             .map(|source| Heard {
                 name: source.name.clone(),
                 newest_us: source.newest.as_microsecond(),
-                // What was never followed live, such as an old file, is not missed.
+                // What was never followed live, such as an old file, is not missed, nor is one whose
+                // silence is usual.
                 served: source.was_followed()
+                    && (source.patience.as_secs() <= i64::from(PATIENCE_S)
+                        || self.now.duration_since(source.received) > source.patience)
                     && self.sources.iter().any(|other| other.live && other.name != source.name),
             })
             .collect()
@@ -81,6 +88,12 @@ impl Known {
     pub(super) fn followed(&self) -> Option<(Timestamp, Timestamp)> {
         let followed = || self.sources.iter().filter(|source| source.was_followed());
         Some((followed().map(|s| s.newest).max()?, followed().map(|s| s.received).max()?))
+    }
+
+    /// How long the most leisurely of the sources that were followed may be silent.
+    pub(super) fn patience(&self) -> SignedDuration {
+        let followed = self.sources.iter().filter(|source| source.was_followed());
+        followed.map(|source| source.patience).max().unwrap_or(SignedDuration::ZERO)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -111,6 +124,8 @@ mod tests {
             log_format: None,
             mapping: None,
             tz: None,
+            patience_s: None,
+            aliases: Vec::new(),
             newest_at: Some(at(newest)),
             received_at: Some(at(received)),
             heard_until: None,
@@ -138,6 +153,28 @@ mod tests {
         // One that reads an old file does not hold the others up.
         let old = [source("a", 10_080, 10_081), source("b", 1_000, 10_081)];
         assert_eq!(limit(&old, 10_081), Some(10_020));
+    }
+
+    #[test]
+    fn a_source_is_waited_for_as_long_as_is_said() {
+        // A balancer that writes a file every five minutes, beside one that writes at once.
+        let files = SourceRow { patience_s: Some(600), ..source("files", 9_700, 9_940) };
+        let both = [source("a", 10_080, 10_081), files.clone()];
+        assert_eq!(limit(&both, 10_081), Some(9_660), "141 s of silence are usual");
+        let missed = |now| {
+            let known = Known::of(&both, at(now), &Settings::default());
+            known.heard().into_iter().any(|heard| heard.name == "files" && heard.served)
+        };
+        assert!(!missed(10_081));
+        let late = [source("a", 10_580, 10_581), files];
+        assert_eq!(limit(&late, 10_581), Some(10_560), "641 s are not");
+        // One that is waited for less than usual.
+        let brisk = [
+            source("a", 10_080, 10_081),
+            SourceRow { patience_s: Some(10), ..source("b", 9_940, 10_065) },
+        ];
+        assert_eq!(limit(&brisk, 10_081), Some(10_020));
+        assert_eq!(Known::of(&both, at(10_081), &Settings::default()).patience().as_secs(), 600);
     }
 
     #[test]

@@ -60,10 +60,8 @@ impl Judge {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let settings = &fleet.config.analysis;
-        let timeline = match &live.timeline {
-            Some(value) => {
-                serde_json::from_value::<Timeline>(value.clone())?.with_settings(settings)
-            }
+        let timeline = match read::<Timeline>(live.timeline.as_ref(), fleet, "timeline") {
+            Some(timeline) => timeline.with_settings(settings),
             None => Timeline::new("", settings),
         };
         let rows = store::fleet_live::instances(conn, fleet.key).await?;
@@ -74,10 +72,8 @@ impl Judge {
             pools: BTreeMap::new(),
             instances: rows.into_iter().map(|row| (row.name.clone(), row)).collect(),
         };
-        let mut states: BTreeMap<String, EngineState> = match &live.engine {
-            Some(value) => serde_json::from_value(value.clone())?,
-            None => BTreeMap::new(),
-        };
+        let mut states: BTreeMap<String, EngineState> =
+            read(live.engine.as_ref(), fleet, "engine").unwrap_or_default();
         let mut history = judge.history(conn, fleet, next).await?;
         for pool in history.keys() {
             states.entry(pool.clone()).or_default();
@@ -336,6 +332,20 @@ impl Judge {
             expected_from: from.map(str::to_owned),
         }
     }
+}
+
+/// What judging had come to, as it is stored. Only we write it; what cannot be read is begun anew, rather than
+/// have a fleet that is never judged again. What it says stays out of the log: it repeats what logs said.
+fn read<T: serde::de::DeserializeOwned>(
+    stored: Option<&serde_json::Value>,
+    fleet: &FleetRow,
+    what: &'static str,
+) -> Option<T> {
+    let read = serde_json::from_value(stored?.clone());
+    read.inspect_err(|_| {
+        tracing::warn!(fleet = fleet.name, what, "what is stored cannot be read; it begins anew");
+    })
+    .ok()
 }
 
 /// Who is new or leaves, and so is not compared; and what instances have in common.

@@ -399,7 +399,12 @@ export interface paths {
          */
         put: operations["set_source"];
         post?: never;
-        delete?: never;
+        /**
+         * Deletes a source: it is not waited for and not missed any more, and how it is read is forgotten. What
+         *     was counted of it stays, and so do its findings. If it sends again it is back, and goes on in its files
+         *     where it was, so that nothing counts twice.
+         */
+        delete: operations["delete_source"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1353,8 +1358,15 @@ export interface components {
          *     a comment every 15 s keeps it open.
          */
         Change: {
+            /**
+             * @description Fleets of which windows were judged, findings began or ended, settings were saved, or sources fell
+             *     silent, are heard again or were changed.
+             */
+            fleets: string[];
             /** @description Incidents that were opened, moved, acknowledged or resolved. */
             incidents: string[];
+            /** @description Lines of fleets have arrived since the last event. */
+            lines: boolean;
             /** @description Locations or agents came, went or were changed. */
             locations: boolean;
             /** @description Something was missed: load everything again. */
@@ -1983,6 +1995,8 @@ export interface components {
         FleetSource: {
             /** Format: int64 */
             accepted: number;
+            /** @description Names that it had before; what is sent under them is its own. */
+            aliases: string[];
             /** Format: int64 */
             bytes: number;
             /** Format: int64 */
@@ -1999,13 +2013,19 @@ export interface components {
             lag_ms?: number | null;
             /** Format: int64 */
             lines: number;
-            /** @description Something came within the last minute. */
+            /** @description Something came within its usual silence. */
             live: boolean;
             /** @description nginx's `log_format` as pasted. */
             log_format?: string | null;
             mapping?: components["schemas"]["LogMapping"] | null;
             name: string;
             newest_at?: components["schemas"]["Instant"] | null;
+            /**
+             * Format: int32
+             * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
+             *     60.
+             */
+            patience_s?: number | null;
             received_at?: components["schemas"]["Instant"] | null;
             /** Format: int64 */
             rejected: number;
@@ -2022,6 +2042,16 @@ export interface components {
             /** @description nginx's `log_format` as it stands in its configuration. */
             log_format?: string | null;
             mapping?: components["schemas"]["LogMapping"] | null;
+            /**
+             * @description Renames a source that is there, with its files and events. Whoever sends may go on using the old name.
+             *     What was counted of an instance's own log stays under the instance's old name.
+             */
+            name?: string;
+            /**
+             * Format: int32
+             * @description 10 to 86400; more for logs that come in files every few minutes.
+             */
+            patience_s?: number | null;
             role?: components["schemas"]["FleetRole"];
             /** @description An IANA name such as `Europe/Berlin`. */
             tz?: string | null;
@@ -2560,6 +2590,8 @@ export interface components {
             items: {
                 /** Format: int64 */
                 accepted: number;
+                /** @description Names that it had before; what is sent under them is its own. */
+                aliases: string[];
                 /** Format: int64 */
                 bytes: number;
                 /** Format: int64 */
@@ -2576,13 +2608,19 @@ export interface components {
                 lag_ms?: number | null;
                 /** Format: int64 */
                 lines: number;
-                /** @description Something came within the last minute. */
+                /** @description Something came within its usual silence. */
                 live: boolean;
                 /** @description nginx's `log_format` as pasted. */
                 log_format?: string | null;
                 mapping?: components["schemas"]["LogMapping"] | null;
                 name: string;
                 newest_at?: components["schemas"]["Instant"] | null;
+                /**
+                 * Format: int32
+                 * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
+                 *     60.
+                 */
+                patience_s?: number | null;
                 received_at?: components["schemas"]["Instant"] | null;
                 /** Format: int64 */
                 rejected: number;
@@ -3474,6 +3512,8 @@ export interface components {
         /** @description What the platform does by itself, as configured and as its vendor documents it. */
         PlatformFacts: {
             all_unhealthy?: string | null;
+            /** @description What failing open would do, or why it does not come to that. */
+            fail_open?: string | null;
             /**
              * Format: int32
              * @description Below so many ready it ignores health and uses all; null: it never does.
@@ -4892,6 +4932,28 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["FleetSource"];
                 };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];

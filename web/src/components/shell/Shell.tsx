@@ -4,7 +4,7 @@ import { Navigate, Outlet, ScrollRestoration, useLocation } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { useKeys } from "../../lib/keys";
-import { follow } from "../../lib/live";
+import { follow, SLOWLY } from "../../lib/live";
 import { count } from "../../lib/format";
 import { fleetMark, fleetWord, worstFirst } from "../../lib/fleets";
 import { rank, worst } from "../../lib/states";
@@ -42,7 +42,7 @@ function SignedIn() {
   useKeys({ "?": openKeys });
   useFocusOnArrival();
   const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
-  const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: 10_000 });
+  const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: SLOWLY });
   const counts = {
     ...(overview.data ? countsOf(overview.data) : {}),
     ...(fleets.data ? fleetsCount(fleets.data.items) : {}),

@@ -104,8 +104,10 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
       tell(
         monitor ? "Saved; every location probes it now." : `${saved?.name ?? "The monitor"} is watched from now on.`,
       );
+      // Its own page shows these as well; copying does not pass it.
+      if (copy) for (const warning of saved?.warnings ?? []) tell(`Worth a look: ${warning.message}`);
       if (copy && saved) navigate(`/monitors/new?copy=${saved.id}`);
-      else navigate(`/monitors/${saved?.id ?? ""}`);
+      else navigate(`/monitors/${saved?.id ?? ""}`, { state: { saved: true } });
     },
     onError: (error) => {
       setConflict(problemOf(error).code === "revision");

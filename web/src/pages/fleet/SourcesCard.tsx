@@ -1,4 +1,4 @@
-import { Modal, NativeSelect, Textarea, TextInput } from "@mantine/core";
+import { Modal, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -13,8 +13,10 @@ import { StateWord } from "../../components/StateMark";
 import { Failed, Loading, Refusal } from "../../components/Status";
 import { bytes, count, duration, NONE, plural } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
+import { SLOWLY } from "../../lib/live";
 import { tell } from "../../lib/tell";
 import { ago, epoch, utc, when } from "../../lib/time";
+import { SourceForm } from "./SourceForm";
 
 type Fleet = Schemas["Fleet"];
 type Source = Schemas["FleetSource"];
@@ -24,12 +26,14 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
   const role = useRole();
   const client = useQueryClient();
   const path = { id: fleet.id };
-  const sources = api.useQuery("get", "/api/v1/fleets/{id}/sources", { params: { path } }, { refetchInterval: 5_000 });
+  const sources = api.useQuery("get", "/api/v1/fleets/{id}/sources", { params: { path } }, { refetchInterval: SLOWLY });
   const shippers = api.useQuery("get", "/api/v1/fleets/{id}/shippers", { params: { path } });
   const revoke = api.useMutation("delete", "/api/v1/fleets/{id}/shippers/{shipper}");
   const [sending, setSending] = useState(false);
   const [reading, setReading] = useState<string | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
+  const [deleting, setDeleting] = useState<string | null>(null);
+  const remove = api.useMutation("delete", "/api/v1/fleets/{id}/sources/{source}");
   const [revoking, setRevoking] = useState<Schemas["Shipper"] | null>(null);
   const items = sources.data?.items ?? [];
   const find = (name: string | null) => items.find((source) => source.name === name);
@@ -114,6 +118,9 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
                 <tr key={source.name} className={source.live ? undefined : "edged edge-unknown"}>
                   <th scope="row" className="name">
                     {source.name}
+                    {source.aliases.length > 0 && (
+                      <span className="muted small small-weight"> was {source.aliases.join(", ")}</span>
+                    )}
                   </th>
                   <td className="end">
                     <StateWord state={source.live ? "up" : "unknown"} word={stateWords(source, now)} />
@@ -123,6 +130,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
                     <span className="muted">
                       {source.role === "instance" ? "an instance's own log" : "a balancer's"},{" "}
                       {source.tz ?? "UTC unless the lines say"}
+                      {source.patience_s != null && `, waited for ${duration(source.patience_s)}`}
                     </span>
                   </td>
                   <td className="num third nowrap" title={utc(source.newest_at)}>
@@ -182,14 +190,36 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
           <SourceForm
             fleet={fleet}
             source={edited}
-            done={() => {
+            done={(saved) => {
               setEditing(null);
-              tell(`${edited.name} is read so from its next lines on.`);
+              tell(
+                saved.name === edited.name
+                  ? `${saved.name} is read so from its next lines on.`
+                  : `${edited.name} is called ${saved.name} now; what is sent as ${edited.name} is its own.`,
+              );
               void refresh();
+            }}
+            remove={() => {
+              setEditing(null);
+              setDeleting(edited.name);
             }}
           />
         )}
       </Modal>
+      <ConfirmDelete
+        opened={deleting !== null}
+        close={() => setDeleting(null)}
+        title="Delete a source"
+        name={deleting ?? ""}
+        act={async () => {
+          await remove.mutateAsync({ params: { path: { ...path, source: deleting ?? "" } } });
+          await refresh();
+        }}
+      >
+        It is not waited for and not missed any more. Its lines stay counted, and what it said of instances stays. The
+        places in its files are kept: if it sends again it is here again, and nothing counts twice. To keep it from
+        sending, revoke its token.
+      </ConfirmDelete>
       <ConfirmDelete
         opened={revoking !== null}
         close={() => setRevoking(null)}
@@ -276,132 +306,6 @@ function Send({ fleet, made }: { fleet: Fleet; made: () => void }) {
       <div className="actions">
         <Button primary type="submit" busy={create.isPending}>
           Make the command
-        </Button>
-      </div>
-    </form>
-  );
-}
-
-const formats = [
-  "nginx-combined",
-  "nginx-json",
-  "ingress-nginx",
-  "nginx-error",
-  "apache-common",
-  "apache-combined",
-  "apache-vhost",
-  "haproxy",
-  "envoy",
-  "envoy-json",
-  "aws-alb",
-  "aws-alb-health",
-  "traefik-json",
-  "caddy-json",
-  "generic-json",
-];
-
-type Mapping = Schemas["LogMapping"];
-
-/** A mapping as lines of field=key. */
-function lines(mapping: Mapping | null | undefined): string {
-  return Object.entries(mapping ?? {})
-    .filter(([, key]) => key != null && key !== false)
-    .map(([field, key]) => `${field}=${String(key)}`)
-    .join("\n");
-}
-
-/** The mapping that the lines say, if any; what its fields are is the coordinator's to judge. */
-function keys(text: string): Mapping | null {
-  const said = text.split("\n").filter((line) => line.trim() !== "");
-  if (said.length === 0) return null;
-  const pairs = said.map((line): [string, string | boolean] => {
-    const at = line.indexOf("=");
-    const field = (at < 0 ? line : line.slice(0, at)).trim();
-    const key = at < 0 ? "" : line.slice(at + 1).trim();
-    return [field, key === "true" ? true : key === "false" ? false : key];
-  });
-  return Object.fromEntries(pairs) as Mapping;
-}
-
-function SourceForm({ fleet, source, done }: { fleet: Fleet; source: Source; done: () => void }) {
-  const save = api.useMutation("put", "/api/v1/fleets/{id}/sources/{source}");
-  const [refused, setRefused] = useState<string | null>(null);
-  const form = useForm({
-    initialValues: {
-      role: source.role as string,
-      format: source.format_set ? (source.format ?? "") : "",
-      log_format: source.log_format ?? "",
-      mapping: lines(source.mapping),
-      tz: source.tz ?? "",
-    },
-  });
-  const optional = (text: string) => (text.trim() === "" ? null : text.trim());
-  return (
-    <form
-      className="form"
-      onSubmit={form.onSubmit((values) => {
-        setRefused(null);
-        save.mutate(
-          {
-            params: { path: { id: fleet.id, source: source.name } },
-            body: {
-              role: values.role as Source["role"],
-              format: optional(values.log_format) || optional(values.mapping) ? null : optional(values.format),
-              log_format: optional(values.log_format),
-              mapping: keys(values.mapping),
-              tz: optional(values.tz),
-            },
-          },
-          {
-            onSuccess: done,
-            onError: (error) =>
-              setRefused(
-                showRefusal(form, error, (f) =>
-                  f.split(".")[0] === "mapping" ? "mapping" : f in form.getValues() ? f : null,
-                ),
-              ),
-          },
-        );
-      })}
-    >
-      <NativeSelect
-        label="What its lines tell of"
-        data={[
-          { value: "balancer", label: "A balancer: requests to all instances" },
-          { value: "instance", label: "An instance: its own requests" },
-        ]}
-        {...form.getInputProps("role")}
-      />
-      <NativeSelect
-        label="Format"
-        data={[{ value: "", label: "Find it out" }, ...formats]}
-        {...form.getInputProps("format")}
-      />
-      <Textarea
-        label="nginx log_format"
-        description="As it stands in its configuration, if it is one of your own. It then counts instead of the format."
-        autosize
-        minRows={2}
-        classNames={{ input: "mono-input" }}
-        {...form.getInputProps("log_format")}
-      />
-      <Textarea
-        label="Keys of JSON lines"
-        description="One field=key a line, such as time=when and status=answer.code, for JSON of your own. It then counts instead of the format."
-        autosize
-        minRows={2}
-        classNames={{ input: "mono-input" }}
-        {...form.getInputProps("mapping")}
-      />
-      <TextInput
-        label="Time zone"
-        description="Of times that carry none, such as Europe/Berlin. Empty: UTC."
-        {...form.getInputProps("tz")}
-      />
-      {refused && <Refusal>{refused}</Refusal>}
-      <div className="actions">
-        <Button primary type="submit" busy={save.isPending}>
-          Save
         </Button>
       </div>
     </form>

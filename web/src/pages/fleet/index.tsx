@@ -6,6 +6,7 @@ import { Card } from "../../components/Card";
 import { Page } from "../../components/Page";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { isShared, readyWords } from "../../lib/fleets";
+import { SLOWLY } from "../../lib/live";
 import { readRange } from "../../lib/range";
 import { useNow } from "../../lib/ticker";
 import { hourMinute } from "../../lib/time";
@@ -33,7 +34,7 @@ const iso = (at: number) => new Date(at * 1000).toISOString();
 /** One fleet: one instance, or something shared? */
 export function FleetPage() {
   const { id = "" } = useParams();
-  const fleet = api.useQuery("get", "/api/v1/fleets/{id}", { params: { path: { id } } }, { refetchInterval: 10_000 });
+  const fleet = api.useQuery("get", "/api/v1/fleets/{id}", { params: { path: { id } } }, { refetchInterval: SLOWLY });
   if (fleet.data) return <Known fleet={fleet.data} />;
   const gone = fleet.isError && problemOf(fleet.error).status === 404;
   return (
@@ -57,7 +58,7 @@ function Known({ fleet }: { fleet: Fleet }) {
   const { from, to } = readRange(range, now);
   const until = Math.floor(now / 60) * 60;
   const recent = { from: iso(until - RECENT), to: iso(until) };
-  const often = { refetchInterval: 15_000 };
+  const often = { refetchInterval: SLOWLY };
   const health = api.useQuery(
     "get",
     "/api/v1/fleets/{id}/health",
@@ -125,7 +126,9 @@ function Known({ fleet }: { fleet: Fleet }) {
             now={now}
             more={findings.data?.next && limit < 500 ? () => setLimit(Math.min(500, limit + 60)) : null}
           />
-          <PlatformCard fleet={fleet} platform={health.data?.platform ?? null} />
+          {health.data && (
+            <PlatformCard fleet={fleet} platform={health.data.platform ?? null} removals={removals.data?.items ?? []} />
+          )}
           <Card title="Removed and returned" beside="every removal is a drill: how long it took, and who was hurt">
             {removals.isPending && <Loading rows={2} />}
             {removals.isError && <Failed error={removals.error} retry={() => void removals.refetch()} />}

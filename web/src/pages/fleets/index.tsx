@@ -11,6 +11,7 @@ import { StateWord } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "../../lib/fleets";
 import { duration, NONE, percent, plural } from "../../lib/format";
+import { SLOWLY } from "../../lib/live";
 import { useNow } from "../../lib/ticker";
 import { epoch, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
@@ -30,7 +31,7 @@ export function FleetsPage() {
   const role = useRole();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: 10_000 });
+  const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: SLOWLY });
   const [adding, setAdding] = useUrlState("add");
   const items = worstFirst(fleets.data?.items ?? []);
   const trouble = items.filter((fleet) => fleet.now.state !== "ok");

@@ -176,7 +176,8 @@ export function EventsCard({ incident, now }: { incident: Incident; now: number 
               {eventMark(event.kind) && <StateMark state={eventMark(event.kind) ?? "unknown"} />}
             </span>
             <span className="break">
-              {event.actor && <b>{event.actor}</b>} {event.sentence}
+              {event.actor && !event.sentence.startsWith(event.actor) && <b>{event.actor} </b>}
+              {event.sentence}
             </span>
           </li>
         ))}

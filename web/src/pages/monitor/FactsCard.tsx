@@ -5,6 +5,7 @@ import { type Assertion, words } from "../../lib/assertions";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
+import { WarningWords } from "./Warnings";
 
 type Availability = Schemas["Availability"];
 
@@ -53,6 +54,14 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           )}
           <dt>Well when</dt>
           <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
+          {monitor.warnings.length > 0 && (
+            <>
+              <dt>Worth a look</dt>
+              <dd>
+                <WarningWords of={monitor} />
+              </dd>
+            </>
+          )}
           <dt>Policy</dt>
           <dd>
             {monitor.policy.preset ?? "balanced"}

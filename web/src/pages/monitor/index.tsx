@@ -24,6 +24,7 @@ import { ResultsCard } from "./ResultsCard";
 import { latestByLocation } from "./results";
 import { TimelineCard } from "./TimelineCard";
 import { VotesCard } from "./VotesCard";
+import { Warnings } from "./Warnings";
 import { holdWords } from "./votes";
 
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString();
@@ -120,6 +121,7 @@ function Monitor({
           probing={run.isPending || (batch !== null && !batch.done)}
         />
       </div>
+      <Warnings of={monitor} />
       {batch && !hidden && (
         <Card
           title="Probed by hand"
