@@ -19,7 +19,7 @@ use super::{
 use crate::{
     domain::fleet::{
         event::Event,
-        finding::{Kind, Scope, Severity},
+        finding::{Gravity, Kind, Scope},
     },
     store::{
         self,
@@ -42,7 +42,7 @@ pub struct Finding {
     pub id: Uuid,
     pub kind: Kind,
     pub scope: Scope,
-    pub severity: Severity,
+    pub severity: Gravity,
     /// The group of servers; empty when the logs name none.
     pub pool: String,
     /// Who is named; empty when the cause is shared or of the pool.
@@ -50,7 +50,8 @@ pub struct Finding {
     pub from: At,
     /// Null while it is open.
     pub to: Option<At>,
-    /// When it was first found.
+    /// When it could be known first, by the time of the log: the end of the window at which it was opened
+    /// and the lateness that is waited for. Less `from` it is the time to detection.
     pub found_at: At,
     /// It has been so for as long as the instance is known: shown, and never pages.
     pub chronic: bool,
@@ -95,7 +96,8 @@ pub struct Removal {
     pub resolution_ms: i64,
     /// From the first good sign to the return.
     pub ttb_ms: Option<i64>,
-    /// Attempts that failed on it in between, and those that no other attempt made good.
+    /// Attempts that ended badly on it from the first failure to removal, counted one by one (to a tenth of
+    /// a second), and those of them that no other attempt made good. 0 when no failure is known.
     pub harmed: i64,
     pub client_visible: i64,
     /// What the configured check makes possible at best.
@@ -274,7 +276,7 @@ pub async fn findings(
             instances: finding.instances,
             from,
             to,
-            found_at: At(row.found_at),
+            found_at: micros(finding.found_us),
             chronic: finding.chronic,
             sentence: finding.sentence,
             evidence: finding.evidence,

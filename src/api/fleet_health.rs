@@ -105,7 +105,7 @@ pub struct ReadyStep {
 pub struct FleetTransition {
     pub at: At,
     pub instance: String,
-    /// `unknown starting ready unready draining maintenance gone`
+    /// `unknown starting ready in_rotation unready draining maintenance gone`
     pub state: String,
     pub source: String,
     pub reason: Option<String>,

@@ -50,7 +50,8 @@ pub struct FleetInstance {
     pub zone: Option<String>,
     /// Named in the settings.
     pub configured: bool,
-    /// `unknown starting ready unready draining maintenance gone`
+    /// With `in_rotation` traffic alone shows it, and nobody says whether it is ready.
+    /// `unknown starting ready in_rotation unready draining maintenance gone`
     pub state: String,
     pub state_since: Option<At>,
     pub state_source: Option<String>,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{error::ApiResult, request::At};
 use crate::{
-    domain::fleet::finding::{Kind, Severity},
+    domain::fleet::finding::{Gravity, Kind},
     store::{
         self,
         fleet_findings::{Filter, FindingRow},
@@ -71,7 +71,7 @@ pub struct FleetNow {
 pub struct FindingBrief {
     pub id: Uuid,
     pub kind: Kind,
-    pub severity: Severity,
+    pub severity: Gravity,
     pub instances: Vec<String>,
     pub from: At,
     pub chronic: bool,
@@ -122,7 +122,7 @@ impl Standing {
         let loud = |severity| {
             self.findings.iter().any(|w| w.finding.severity == severity && !w.finding.chronic)
         };
-        match (loud(Severity::Critical), loud(Severity::Warning)) {
+        match (loud(Gravity::Critical), loud(Gravity::Warning)) {
             (true, _) => FleetState::Critical,
             (false, true) => FleetState::Warning,
             (false, false) => FleetState::Ok,

@@ -25,7 +25,7 @@ use crate::{
         fleet::{
             config::{Config, Named},
             rules::Rules,
-            settings::{Flap, HealthCheck, Settings},
+            settings::{FewReady, Flap, HealthCheck, Settings},
         },
         monitor::Name,
     },
@@ -62,6 +62,7 @@ pub struct Fleet {
     /// A new or returned instance is not compared for so long.
     pub warm_up_s: u32,
     pub flap: FleetFlap,
+    pub few_ready: FewReady,
     /// Paths of health checks, beside the usual ones.
     pub probe_paths: Vec<String>,
     pub instances: Vec<Named>,
@@ -134,6 +135,7 @@ pub struct NewFleet {
     /// 120 unless given.
     pub warm_up_s: Option<u32>,
     pub flap: Option<FleetFlap>,
+    pub few_ready: Option<FewReady>,
     #[serde(default)]
     pub probe_paths: Vec<String>,
     #[serde(default)]
@@ -176,6 +178,9 @@ pub struct ChangeFleet {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<FleetFlap>)]
     pub flap: Option<Option<FleetFlap>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<FewReady>)]
+    pub few_ready: Option<Option<FewReady>>,
     #[serde(default, deserialize_with = "not_null")]
     #[schema(nullable = false)]
     pub probe_paths: Option<Vec<String>>,
@@ -335,11 +340,12 @@ fn configured(form: NewFleet) -> Config {
             warm_up_s: form.warm_up_s.unwrap_or(usual.warm_up_s),
             drain_s: form.drain_s.unwrap_or(usual.drain_s),
             settle_s: form.settle_s.unwrap_or(usual.settle_s),
-            flap: form.flap.map_or(usual.flap, |f| Flap {
-                window_s: f.window_s,
-                from: f.from,
-                until: f.until,
+            flap: form.flap.map_or(usual.flap, |FleetFlap { window_s, from, until }| Flap {
+                window_s,
+                from,
+                until,
             }),
+            few_ready: form.few_ready.unwrap_or(usual.few_ready),
             check: form.check.map(|c| HealthCheck {
                 path: c.path,
                 interval_s: c.interval_s,
@@ -372,6 +378,7 @@ fn merged(old: &FleetRow, change: ChangeFleet) -> NewFleet {
         lateness_s: change.lateness_s.unwrap_or(Some(set.lateness_s)),
         warm_up_s: change.warm_up_s.unwrap_or(Some(set.warm_up_s)),
         flap: change.flap.unwrap_or_else(|| Some(flap(set.flap))),
+        few_ready: change.few_ready.unwrap_or(Some(set.few_ready)),
         probe_paths: change.probe_paths.unwrap_or_else(|| set.probe_paths.clone()),
         instances: change.instances.unwrap_or_else(|| old.config.instances.clone()),
         rules: change.rules.unwrap_or_else(|| old.config.rules.clone()),
@@ -393,8 +400,8 @@ fn check(check: &HealthCheck) -> FleetCheck {
     }
 }
 
-fn flap(flap: Flap) -> FleetFlap {
-    FleetFlap { window_s: flap.window_s, from: flap.from, until: flap.until }
+fn flap(Flap { window_s, from, until }: Flap) -> FleetFlap {
+    FleetFlap { window_s, from, until }
 }
 
 /// A fleet as it is answered.
@@ -416,6 +423,7 @@ async fn shown(conn: &mut PgConnection, row: FleetRow, state: &AppState) -> ApiR
         lateness_s: set.lateness_s,
         warm_up_s: set.warm_up_s,
         flap: flap(set.flap),
+        few_ready: set.few_ready,
         probe_paths: set.probe_paths,
         instances: row.config.instances,
         rules: row.config.rules,

@@ -378,6 +378,7 @@ async fn feed<E: std::fmt::Display>(
 fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
     let begin = |index: i64| instant(index * i64::from(window_s) * 1_000_000);
     let (mut cells, mut pools) = (Vec::new(), Vec::new());
+    let mut failed = said.marks.failed.as_slice();
     for taken in &said.taken {
         let at = begin(taken.window.index);
         for (instance, routes) in &taken.window.cells {
@@ -391,14 +392,18 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
             }));
         }
         let beats = taken.beats.iter().map(storable).collect();
-        let marks = Marks { redispatched: taken.redispatched.clone(), runs: Vec::new(), beats };
-        let marked = !marks.redispatched.is_empty() || !marks.beats.is_empty();
+        // Windows come in order, and so do failures, which name no pool: the first of their window has them.
+        let until_us = begin(taken.window.index + 1).as_microsecond();
+        let (own, later) = failed.split_at(failed.partition_point(|f| f.at_us < until_us));
+        failed = later;
+        let redispatched = taken.redispatched.clone();
+        let marks = Marks { redispatched, runs: Vec::new(), beats, failed: own.to_vec() };
         pools.push(PoolRow {
             at,
             stage: SHARE,
             pool: taken.pool.replace('\0', "\u{fffd}"),
             cell: taken.window.pool.clone(),
-            marks: marked.then(|| json!(marks)),
+            marks: (marks != Marks::default()).then(|| json!(marks)),
         });
     }
     // A run is told with the newest window of its piece: the one that is judged last.
@@ -406,7 +411,8 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
         && !said.marks.runs.is_empty()
     {
         let at = last.at;
-        let marks = Some(json!(said.marks));
+        let marks = Marks { runs: said.marks.runs.clone(), ..Marks::default() };
+        let marks = Some(json!(marks));
         let nothing = PoolCell::default();
         pools.push(PoolRow { at, stage: SHARE, pool: String::new(), cell: nothing, marks });
     }

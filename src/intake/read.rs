@@ -11,7 +11,7 @@ use crate::{
     domain::fleet::{
         event::Event,
         settings::Settings,
-        tally::{SourceInfo, Taken, Tally},
+        tally::{Failed, SourceInfo, Taken, Tally},
         timeline::{FailedRun, Marks},
     },
 };
@@ -212,8 +212,14 @@ impl Warm {
             said.events.push(event);
         }
         let runs = self.tally.take_runs().into_iter();
-        said.marks.runs =
-            runs.map(|run| FailedRun { instance: run.instance, from_us: run.from_us }).collect();
+        // What is stored as JSON cannot hold a NUL.
+        let clean = |name: String| name.replace('\0', "\u{fffd}");
+        said.marks.runs = runs
+            .map(|run| FailedRun { instance: clean(run.instance), from_us: run.from_us })
+            .collect();
+        let failed = self.tally.take_failed().into_iter();
+        said.marks.failed =
+            failed.map(|one| Failed { instance: clean(one.instance), ..one }).collect();
     }
 }
 

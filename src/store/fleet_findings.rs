@@ -6,14 +6,13 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::{
-    fleet::finding::{Finding, Kind, Scope, Severity},
+    fleet::finding::{Finding, Gravity, Kind, Scope},
     ids::FleetKey,
 };
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingRow {
     pub id: Uuid,
-    pub found_at: Timestamp,
     pub finding: Finding,
     /// The incident that a rule made of it.
     pub incident: Option<Uuid>,
@@ -66,7 +65,7 @@ pub async fn put(
         &finding.instances,
         instant(finding.from_us).to_sqlx(),
         to as _,
-        now.to_sqlx(),
+        instant(finding.found_us).to_sqlx(),
         finding.chronic,
         finding.sentence,
         finding.evidence,
@@ -228,7 +227,6 @@ impl Raw {
         let word = |one: &str, all: &str| one == all;
         FindingRow {
             id: self.finding_id,
-            found_at: self.found_at.to_jiff(),
             // Only these words are ever written.
             finding: Finding {
                 kind: Kind::ALL
@@ -239,13 +237,14 @@ impl Raw {
                     .into_iter()
                     .find(|scope| word(scope.as_str(), &self.scope))
                     .unwrap_or(Scope::Pool),
-                severity: Severity::ALL
+                severity: Gravity::ALL
                     .into_iter()
                     .find(|severity| word(severity.as_str(), &self.severity))
-                    .unwrap_or(Severity::Info),
+                    .unwrap_or(Gravity::Info),
                 pool: self.pool,
                 instances: self.instances,
                 from_us: self.from_at.to_jiff().as_microsecond(),
+                found_us: self.found_at.to_jiff().as_microsecond(),
                 to_us: self.to_at.map(|at| at.to_jiff().as_microsecond()),
                 chronic: self.chronic,
                 sentence: self.sentence,

@@ -22,7 +22,7 @@ use crate::{
         fleet::{
             cell::Cell,
             engine::WINDOWS_NEEDED,
-            finding::{Change, End, Finding, Kind, Scope, Severity, Step, key},
+            finding::{Change, End, Finding, Gravity, Kind, Scope, Step, key},
         },
         ids::FleetKey,
     },
@@ -272,10 +272,11 @@ async fn silence(
     let finding = Finding {
         kind: Kind::NoData,
         scope: Scope::Pool,
-        severity: Severity::Warning,
+        severity: Gravity::Warning,
         pool: String::new(),
         instances: Vec::new(),
         from_us: 0,
+        found_us: now.as_microsecond(),
         to_us: None,
         chronic: false,
         sentence: String::new(),

@@ -65,6 +65,14 @@ async fn one_bad_instance_is_named_told_once_and_over() {
             let worst = &instances["items"][0];
             assert_eq!(worst["instance"], "app/app2");
             assert!(worst["error_low"].as_f64().unwrap() > worst["peers_share"].as_f64().unwrap());
+            // No state line came: traffic alone shows them.
+            for one in instances["items"].as_array().unwrap() {
+                assert_eq!(
+                    (&one["state"], &one["state_source"]),
+                    (&json!("in_rotation"), &json!("traffic"))
+                );
+            }
+            assert_eq!((&now["ready"], &now["in_rotation"]), (&Value::Null, &json!(4)));
         }
     }
     let all = incidents(&api).await;
@@ -88,6 +96,10 @@ async fn one_bad_instance_is_named_told_once_and_over() {
     }
     assert_eq!(page["fleet_findings"][0]["kind"], "errors", "{}", page["fleet_findings"]);
     assert_eq!(page["fleet_findings"][0]["instances"], json!(["app/app2"]));
+    // Two of three minutes, the second of them over, and ten seconds for late lines.
+    let at =
+        |name: &str| text(&page["fleet_findings"][0][name]).parse::<jiff::Timestamp>().unwrap();
+    assert_eq!(at("found_at").as_second() - at("from").as_second(), 130);
     assert_eq!(page["fleet_findings"][0]["outside"]["felt"], Value::Null, "nobody probed");
     let metrics = api.get("/metrics").await.is(200);
     assert!(metrics.as_str().unwrap().contains("quorate_instance_transitions_total"), "{metrics}");
@@ -232,4 +244,65 @@ async fn trouble_with_a_fleet_is_logged_by_its_name_and_without_what_logs_said()
     run("alter table elsewhere rename to fleet_transition").await;
     run("alter table elsewhere_too rename to fleet_ready").await;
     assert_eq!(next(4).await, "2026-03-01T12:04:00.000Z", "and caught up");
+}
+
+#[tokio::test]
+async fn who_was_harmed_before_a_removal_is_counted_to_its_moment() {
+    let api = Api::start().await;
+    let shop = fleet(&api).await;
+    let upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+    let start = api.clock.now();
+    let at = |ms: i64| start + jiff::SignedDuration::from_millis(ms);
+    let stamp = |ms: i64| at(ms).strftime("%FT%T%.3fZ").to_string();
+    let request = |ms: i64, app: u32, status: u16| {
+        let begun = at(ms - 5).strftime("%d/%b/%Y:%H:%M:%S%.3f");
+        format!(
+            "<134>1 {} lb haproxy 7 - - 203.0.113.9:40000 [{begun}] www app/app{app} 0/0/0/5/5 {status} 512 - - \
+             ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n",
+            stamp(ms)
+        )
+    };
+    let said = |ms: i64, what: &str, left: u32| {
+        let level = if left == 3 { "online" } else { "left" };
+        format!(
+            "<129>1 {} lb haproxy 7 - - Server app/app2 is {what}. {left} active and 0 backup servers {level}. 0 \
+             sessions active, 0 requeued, 0 remaining in queue.\n",
+            stamp(ms)
+        )
+    };
+    // app2 fails 10 a second from second 50 on, is taken out at 70.5, is back at 80 and fails 7 more.
+    let mut log = String::new();
+    for ms in (0..120_000).step_by(100) {
+        if ms == 70_500 {
+            log.push_str(&said(ms, "DOWN", 2));
+        } else if ms == 80_000 {
+            log.push_str(&said(ms, "UP", 3));
+        }
+        log.push_str(&request(ms + 20, 1, 200));
+        log.push_str(&request(ms + 40, 3, 200));
+        match ms {
+            50_000..70_500 => log.push_str(&request(ms + 30, 2, 503)),
+            70_500..80_000 => {}
+            90_000..90_700 => log.push_str(&request(ms + 30, 2, 503)),
+            _ => log.push_str(&request(ms + 30, 2, 200)),
+        }
+    }
+    api.later(121);
+    send(&api, &shop, log).await;
+    api.later(120);
+    judge(&upkeep).await;
+    let removals = api.get(&format!("fleets/{shop}/removals")).await.is(200);
+    let removal = &removals["items"][0];
+    assert_eq!(removal["ttr_ms"], 70_500 - 50_030, "{removals}");
+    assert_eq!((&removal["harmed"], &removal["client_visible"]), (&json!(205), &json!(205)));
+    let instances = api.get(&format!("fleets/{shop}/instances")).await.is(200);
+    let of = |name: &str| {
+        let all = instances["items"].as_array().unwrap();
+        all.iter().find(|i| i["instance"] == name).unwrap().clone()
+    };
+    assert_eq!(of("app/app2")["errors"], 212, "the sums hold the others as well");
+    assert_eq!(
+        (&of("app/app2")["state"], &of("app/app1")["state"]),
+        (&json!("ready"), &json!("in_rotation"))
+    );
 }

@@ -12,7 +12,7 @@ use crate::domain::fleet::{
     event::{Event, State},
     finding::{Change, End, Finding, Step as Became},
     settings::Settings,
-    tally::{Run, Taken, Tally},
+    tally::{Failed, Run, Taken, Tally},
     timeline::{FailedRun, Heard, Marks, ReadyPoint, Removal, Step, Timeline},
 };
 
@@ -29,6 +29,8 @@ pub(super) struct Judge {
     homes: BTreeMap<String, String>,
     /// Runs of failures that are not told yet, by where they begin.
     runs: BTreeMap<(i64, String), Run>,
+    /// Attempts that failed, by time.
+    failed: BTreeMap<i64, Vec<Failed>>,
     /// The first window that is not judged.
     next: Option<i64>,
     /// Requests that came when their window had been judged: they are in the sums only.
@@ -50,6 +52,7 @@ struct Beside<'a> {
     redispatched: Vec<i64>,
     beats: Vec<Beats>,
     runs: &'a BTreeMap<(i64, String), Run>,
+    failed: &'a BTreeMap<i64, Vec<Failed>>,
     sources: &'a [Heard],
 }
 
@@ -116,6 +119,7 @@ impl Judge {
             events: Vec::new(),
             homes: BTreeMap::new(),
             runs: BTreeMap::new(),
+            failed: BTreeMap::new(),
             next: None,
             late: 0,
         }
@@ -161,6 +165,9 @@ impl Judge {
         }
         for run in tally.take_runs() {
             self.runs.insert((run.from_us, run.instance.clone()), run);
+        }
+        for failed in tally.take_failed() {
+            self.failed.entry(failed.at_us).or_default().push(failed);
         }
         // Most calls come in the middle of a window.
         if self.next.is_some_and(|next| next >= limit) {
@@ -249,6 +256,8 @@ impl Judge {
         let sources = heard.as_slice();
         let later = self.runs.split_off(&(until_us, String::new()));
         let runs = std::mem::replace(&mut self.runs, later);
+        let later = self.failed.split_off(&until_us);
+        let failed = std::mem::replace(&mut self.failed, later);
         for (name, pool) in &mut self.pools {
             let taken = taken.remove(name).unwrap_or_else(|| Taken {
                 pool: name.clone(),
@@ -258,7 +267,8 @@ impl Judge {
             });
             let Taken { window, redispatched, beats, .. } = taken;
             let events = by_pool.remove(name).unwrap_or_default();
-            let beside = Beside { events, redispatched, beats, runs: &runs, sources };
+            let (runs, failed) = (&runs, &failed);
+            let beside = Beside { events, redispatched, beats, runs, failed, sources };
             pool.window(window, beside, until_us, &self.settings);
         }
     }
@@ -295,7 +305,7 @@ impl Pool {
         until_us: i64,
         settings: &Settings,
     ) {
-        let Beside { mut events, redispatched, beats, runs, sources } = beside;
+        let Beside { mut events, redispatched, beats, runs, failed, sources } = beside;
         let checks = self.timeline.rhythms.sort_out(beats, &mut window);
         if !checks.is_empty() {
             events.extend(checks);
@@ -307,9 +317,10 @@ impl Pool {
             self.totals.hear(window.index);
         }
         // A run belongs where its instance gets its traffic.
-        let own = runs.values().filter(|run| self.totals.instances.contains_key(&run.instance));
-        let runs = own.map(failed_run).collect();
-        let marks = Marks { redispatched, runs, beats: Vec::new() };
+        let is_here = |name: &str| self.totals.instances.contains_key(self.timeline.resolve(name));
+        let runs = runs.values().filter(|run| is_here(&run.instance)).map(failed_run).collect();
+        let failed = failed.values().flatten().filter(|f| is_here(&f.instance)).cloned().collect();
+        let marks = Marks { redispatched, runs, beats: Vec::new(), failed };
         let told = self.timeline.step(Step {
             until_us,
             events: &events,

@@ -127,7 +127,7 @@ pub async fn run(args: LogsArgs, options: TermOptions) -> ExitCode {
 }
 
 fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<ExitCode, String> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
     let context = Context { tz: zone(args)?, now_us };
     let wanted = wanted(args, &context)?;
     let inputs: Vec<Input> = args.files.iter().map(|name| Input::new(name)).collect();
@@ -141,11 +141,10 @@ fn look(args: &LogsArgs, term: &Term, now_us: i64, stop: &AtomicBool) -> Result<
     }
     let total: u64 = planned.iter().map(|plan| plan.size).sum();
     let mut progress = Progress::new(term, planned.len(), total);
-    let lateness_us = lateness_us(&planned, &settings);
+    settings.lateness_s = lateness_s(&planned, &settings);
     let files: Vec<(String, Option<&'static str>)> =
         planned.iter().map(|plan| (plan.input.name(), plan.format)).collect();
-    let outcome =
-        read::read(planned, &settings, lateness_us, now_us, &mut progress, stop).map_err(said)?;
+    let outcome = read::read(planned, &settings, now_us, &mut progress, stop).map_err(said)?;
     let interrupted = outcome.interrupted;
     let report = Report::new(files, outcome, &settings);
     let text = if args.json { json::text(&report) } else { draw::text(term, &report, now_us) };
@@ -248,8 +247,7 @@ fn wanted(args: &LogsArgs, context: &Context) -> Result<Wanted, String> {
     args.format.parse().map(Wanted::Named).map_err(|error| format!("--format: {error}."))
 }
 
-fn lateness_us(planned: &[Planned], settings: &Settings) -> i64 {
+fn lateness_s(planned: &[Planned], settings: &Settings) -> u32 {
     let late = |plan: &Planned| plan.format.is_some_and(|name| name.starts_with("aws-alb"));
-    let seconds = if planned.iter().any(late) { ALB_LATENESS_S } else { settings.lateness_s };
-    i64::from(seconds) * 1_000_000
+    if planned.iter().any(late) { ALB_LATENESS_S } else { settings.lateness_s }
 }

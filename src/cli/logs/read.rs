@@ -74,24 +74,22 @@ struct Live {
 pub(super) fn read(
     planned: Vec<Planned>,
     settings: &Settings,
-    lateness_us: i64,
     now_us: i64,
     progress: &mut Progress,
     stop: &AtomicBool,
 ) -> Result<Outcome, Refused> {
-    read_with(&part::read, planned, settings, lateness_us, now_us, progress, stop)
+    read_with(&part::read, planned, settings, now_us, progress, stop)
 }
 
 fn read_with(
     read_part: &ReadPart,
     mut planned: Vec<Planned>,
     settings: &Settings,
-    lateness_us: i64,
     now_us: i64,
     progress: &mut Progress,
     stop: &AtomicBool,
 ) -> Result<Outcome, Refused> {
-    let mut reading = Reading::new(&planned, settings, lateness_us);
+    let mut reading = Reading::new(&planned, settings);
     for plan in &mut planned {
         if let Kind::Document(format) = plan.kind {
             reading.document(plan, format, now_us)?;
@@ -184,7 +182,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(planned: &[Planned], settings: &Settings, lateness_us: i64) -> Self {
+    fn new(planned: &[Planned], settings: &Settings) -> Self {
         let mut pending: Vec<usize> = (0..planned.len())
             .filter(|file| matches!(planned[*file].kind, Kind::Lines(_)))
             .collect();
@@ -196,7 +194,7 @@ impl Reading {
             counts: vec![Counts::default(); planned.len()],
             span: None,
             documents: None,
-            lateness_us,
+            lateness_us: i64::from(settings.lateness_s) * 1_000_000,
             live: Vec::new(),
             pending: pending.into(),
             heard: BTreeMap::new(),
@@ -438,7 +436,7 @@ mod tests {
                     part::read(chunk, parser, recipe, set)
                 };
             let stop = AtomicBool::new(false);
-            let ended = read_with(&read_part, planned, &settings, 0, 0, &mut progress, &stop);
+            let ended = read_with(&read_part, planned, &settings, 0, &mut progress, &stop);
             let Err(why) = ended else { panic!("a panic looks like an end") };
             let name = names[broken as usize].display().to_string();
             assert!(why.to_string().starts_with(&name), "{why}");

@@ -6,7 +6,7 @@ use super::read::Outcome;
 use crate::domain::fleet::{
     cell::{Cell, PoolCell},
     engine::interval99,
-    finding::{Finding, Severity},
+    finding::{Finding, Gravity},
     settings::Settings,
     timeline::{Expected, ReadyPoint, Removal, Restarts},
 };
@@ -172,7 +172,7 @@ impl PoolReport {
 }
 
 /// Open and severe ones first, then as they came.
-fn rank(finding: &Finding) -> (bool, std::cmp::Reverse<Severity>, bool, i64) {
+fn rank(finding: &Finding) -> (bool, std::cmp::Reverse<Gravity>, bool, i64) {
     let severity = std::cmp::Reverse(finding.severity);
-    (finding.severity == Severity::Info, severity, finding.to_us.is_some(), finding.from_us)
+    (finding.severity == Gravity::Info, severity, finding.to_us.is_some(), finding.from_us)
 }

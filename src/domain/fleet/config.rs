@@ -65,6 +65,8 @@ impl Config {
         if set.flap.until >= set.flap.from {
             return Err(Invalid::new("flap.until", "must be less than flap.from"));
         }
+        within("few_ready.critical_s", Some(set.few_ready.critical_s), 0, 86_400)?;
+        within("few_ready.warning_s", Some(set.few_ready.warning_s), 0, 86_400)?;
         if let Some(check) = &set.check {
             check_check(check).map_err(|invalid| invalid.under("check"))?;
         }

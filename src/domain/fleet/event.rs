@@ -92,6 +92,8 @@ pub enum State {
     Unknown,
     Starting,
     Ready,
+    /// It gets requests, and nobody says whether it is ready: less than that.
+    InRotation,
     Unready,
     /// On its way out on purpose; still answers what it has.
     Draining,
@@ -101,6 +103,11 @@ pub enum State {
 }
 
 impl Source {
+    /// It writes down changes only: whom it never spoke of has been as it wants them.
+    pub fn tells_changes(self) -> bool {
+        matches!(self, Self::Haproxy | Self::Envoy | Self::NginxError | Self::Caddy)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Haproxy => "haproxy",
@@ -116,11 +123,17 @@ impl Source {
 }
 
 impl State {
+    /// It serves, as somebody says or as its traffic shows.
+    pub fn serves(self) -> bool {
+        matches!(self, Self::Ready | Self::InRotation)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Starting => "starting",
             Self::Ready => "ready",
+            Self::InRotation => "in_rotation",
             Self::Unready => "unready",
             Self::Draining => "draining",
             Self::Maintenance => "maintenance",

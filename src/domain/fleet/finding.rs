@@ -7,11 +7,17 @@ use serde::{Deserialize, Serialize};
 pub struct Finding {
     pub kind: Kind,
     pub scope: Scope,
-    pub severity: Severity,
+    pub severity: Gravity,
     pub pool: String,
     /// Who is named; empty when the cause is shared or of the pool.
     pub instances: Vec<String>,
+    /// Beginning of the first window that shows it, or the moment that the evidence gives.
     pub from_us: i64,
+    /// When it could be known first: the end of the window at which it was opened, and the lateness that
+    /// is waited for after it. By the time of the log, so that a log that is read again later gives the
+    /// same. `found_us − from_us` is the time to detection.
+    #[serde(default)]
+    pub found_us: i64,
     pub to_us: Option<i64>,
     /// The instance has been like this for as long as we know it: shown, never pages.
     pub chronic: bool,
@@ -114,6 +120,8 @@ pub enum Scope {
     Pool,
 }
 
+/// How grave a finding is in itself. What an incident does to users is `domain::incident::Severity`, which
+/// a fleet's rules make of this and of whom the finding is about.
 #[derive(
     Debug,
     Clone,
@@ -129,7 +137,7 @@ pub enum Scope {
 )]
 #[serde(rename_all = "snake_case")]
 #[schema(as = FindingSeverity)]
-pub enum Severity {
+pub enum Gravity {
     Info,
     Warning,
     Critical,
@@ -220,7 +228,7 @@ impl Scope {
     }
 }
 
-impl Severity {
+impl Gravity {
     pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Critical];
 
     pub fn as_str(self) -> &'static str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::finding::{Finding, Kind, Scope, Severity};
+use super::finding::{Finding, Gravity, Kind, Scope};
 use crate::domain::{Invalid, incident};
 
 /// The rules of a fleet. Everything has a default: findings worth a warning become incidents.
@@ -83,10 +83,10 @@ impl Rules {
         let reached = match threshold {
             Threshold::Never => false,
             Threshold::Info => true,
-            Threshold::Warning => finding.severity >= Severity::Warning,
-            Threshold::Critical => finding.severity >= Severity::Critical,
+            Threshold::Warning => finding.severity >= Gravity::Warning,
+            Threshold::Critical => finding.severity >= Gravity::Critical,
         };
-        (reached && !finding.chronic).then(|| gravity(finding))
+        (reached && !finding.chronic).then(|| severity_of(finding))
     }
 }
 
@@ -99,17 +99,17 @@ impl Rules {
         let looping = evidence.get("crash_loop").and_then(serde_json::Value::as_bool);
         let many = self.restarts_per_h.is_some_and(|limit| count >= u64::from(limit));
         let reached = many || looping == Some(true);
-        (reached && !finding.chronic).then(|| gravity(finding))
+        (reached && !finding.chronic).then(|| severity_of(finding))
     }
 }
 
 /// A critical finding about everybody, or about one that draws the traffic of the others, is an outage;
 /// one about some of the instances is a part of one.
-fn gravity(finding: &Finding) -> incident::Severity {
+fn severity_of(finding: &Finding) -> incident::Severity {
     match (finding.severity, finding.scope) {
-        (Severity::Critical, Scope::Shared | Scope::Pool) => incident::Severity::Down,
-        (Severity::Critical, _) if finding.kind == Kind::BlackHole => incident::Severity::Down,
-        (Severity::Critical, _) => incident::Severity::Partial,
+        (Gravity::Critical, Scope::Shared | Scope::Pool) => incident::Severity::Down,
+        (Gravity::Critical, _) if finding.kind == Kind::BlackHole => incident::Severity::Down,
+        (Gravity::Critical, _) => incident::Severity::Partial,
         _ => incident::Severity::Degraded,
     }
 }
@@ -130,7 +130,7 @@ pub fn subject(fleet: Uuid, finding: &Finding) -> String {
 mod tests {
     use super::*;
 
-    fn finding(kind: Kind, scope: Scope, severity: Severity) -> Finding {
+    fn finding(kind: Kind, scope: Scope, severity: Gravity) -> Finding {
         Finding {
             kind,
             scope,
@@ -138,6 +138,7 @@ mod tests {
             pool: String::new(),
             instances: vec!["10.9.0.11:80".into()],
             from_us: 0,
+            found_us: 0,
             to_us: None,
             chronic: false,
             sentence: String::new(),
@@ -146,15 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn gravity_follows_whom_it_is_about() {
+    fn severity_follows_whom_it_is_about() {
         let rules = Rules::default();
         let of = |kind, scope, severity| rules.incident(&finding(kind, scope, severity));
         use incident::Severity::{Degraded, Down, Partial};
-        assert_eq!(of(Kind::Errors, Scope::One, Severity::Critical), Some(Partial));
-        assert_eq!(of(Kind::BlackHole, Scope::One, Severity::Critical), Some(Down));
-        assert_eq!(of(Kind::Errors, Scope::Shared, Severity::Critical), Some(Down));
-        assert_eq!(of(Kind::FewReady, Scope::Pool, Severity::Warning), Some(Degraded));
-        assert_eq!(of(Kind::Restart, Scope::One, Severity::Info), None);
+        assert_eq!(of(Kind::Errors, Scope::One, Gravity::Critical), Some(Partial));
+        assert_eq!(of(Kind::BlackHole, Scope::One, Gravity::Critical), Some(Down));
+        assert_eq!(of(Kind::Errors, Scope::Shared, Gravity::Critical), Some(Down));
+        assert_eq!(of(Kind::FewReady, Scope::Pool, Gravity::Warning), Some(Degraded));
+        assert_eq!(of(Kind::Restart, Scope::One, Gravity::Info), None);
     }
 
     #[test]
@@ -163,8 +164,8 @@ mod tests {
             kinds: [(Kind::Latency, Threshold::Never), (Kind::Restart, Threshold::Info)].into(),
             ..Rules::default()
         };
-        assert_eq!(rules.incident(&finding(Kind::Latency, Scope::One, Severity::Critical)), None);
-        let restart = finding(Kind::Restart, Scope::One, Severity::Info);
+        assert_eq!(rules.incident(&finding(Kind::Latency, Scope::One, Gravity::Critical)), None);
+        let restart = finding(Kind::Restart, Scope::One, Gravity::Info);
         assert_eq!(rules.incident(&restart), Some(incident::Severity::Degraded));
         assert_eq!(rules.incident(&Finding { chronic: true, ..restart }), None);
     }
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn subjects_name_kind_and_instance_and_stay_short() {
         let id = Uuid::nil();
-        let one = finding(Kind::Errors, Scope::One, Severity::Warning);
+        let one = finding(Kind::Errors, Scope::One, Gravity::Warning);
         assert_eq!(subject(id, &one), format!("fleet:{id}:errors:10.9.0.11:80"));
         let nobody = Finding { instances: Vec::new(), ..one.clone() };
         assert_eq!(subject(id, &nobody), format!("fleet:{id}:errors:"));

@@ -21,6 +21,7 @@ pub struct Settings {
     /// A roll-out is over when it has been quiet for this long: what is older then is stale.
     pub settle_s: u32,
     pub flap: Flap,
+    pub few_ready: FewReady,
     /// The health check that the balancer or the platform runs, if known.
     pub check: Option<HealthCheck>,
     /// Paths that are health checks, beside the usual ones.
@@ -39,6 +40,17 @@ pub struct Flap {
     pub window_s: u32,
     pub from: u32,
     pub until: u32,
+}
+
+/// How long too few must be ready before it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = FleetFewReady)]
+#[serde(deny_unknown_fields, default)]
+pub struct FewReady {
+    /// Fewer than `min_ready` for so long, and for two intervals of the health check at least, is critical.
+    pub critical_s: u32,
+    /// Fewer than `expected` for so long is worth a warning.
+    pub warning_s: u32,
 }
 
 /// A health check as a balancer or platform is configured: out after `unhealthy` failures in a row,
@@ -65,6 +77,7 @@ impl Default for Settings {
             drain_s: 30,
             settle_s: 900,
             flap: Flap::default(),
+            few_ready: FewReady::default(),
             check: None,
             probe_paths: Vec::new(),
             inventory: Vec::new(),
@@ -79,7 +92,18 @@ impl Default for Flap {
     }
 }
 
+impl Default for FewReady {
+    fn default() -> Self {
+        Self { critical_s: 30, warning_s: 600 }
+    }
+}
+
 impl Settings {
+    /// When a window that ends at `until_us` can be judged at the earliest.
+    pub fn known_us(&self, until_us: i64) -> i64 {
+        until_us + i64::from(self.lateness_s) * 1_000_000
+    }
+
     /// The floor: configured, or three quarters of what is expected.
     pub fn floor(&self, expected: u32) -> u32 {
         self.min_ready.unwrap_or_else(|| (expected - expected / 4).max(1))

@@ -147,17 +147,18 @@ fn names(finding: &Finding) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::finding::Severity;
+    use super::super::finding::Gravity;
     use super::*;
 
     fn finding(kind: Kind, scope: Scope, instances: &[&str], evidence: Value) -> Finding {
         Finding {
             kind,
             scope,
-            severity: Severity::Warning,
+            severity: Gravity::Warning,
             pool: "shop-8080".into(),
             instances: instances.iter().map(|name| (*name).to_owned()).collect(),
             from_us: 0,
+            found_us: 0,
             to_us: None,
             chronic: false,
             sentence: "web-1 restarted, certain.".into(),

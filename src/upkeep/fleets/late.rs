@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     domain::fleet::{
         event::State,
-        finding::{self, Change, End, Finding, Kind, Scope, Severity, Step},
+        finding::{self, Change, End, Finding, Gravity, Kind, Scope, Step},
         timeline::{Removal, Timeline},
     },
     store::fleet_findings::FindingRow,
@@ -23,6 +23,7 @@ pub(super) fn found(
     limit_s: Option<f64>,
     timeline: &Timeline,
     end: Timestamp,
+    known_us: i64,
 ) -> Vec<Change> {
     let Some(limit) = limit_s else { return Vec::new() };
     let Some(took) = removal.time_us().map(|us| us as f64 / 1e6) else { return Vec::new() };
@@ -32,10 +33,11 @@ pub(super) fn found(
     let finding = Finding {
         kind: Kind::SlowRemoval,
         scope: Scope::One,
-        severity: Severity::Warning,
+        severity: Gravity::Warning,
         pool: String::new(),
         instances: vec![removal.instance.clone()],
         from_us: removal.failed_us.unwrap_or(removal.removed_us),
+        found_us: known_us,
         to_us: None,
         chronic: false,
         sentence: format!(

@@ -28,9 +28,11 @@ pub(super) fn marks(pools: &[PoolRow]) -> Marks {
         all.redispatched.extend(marks.redispatched);
         all.runs.extend(marks.runs);
         all.beats.extend(marks.beats);
+        all.failed.extend(marks.failed);
     }
     all.redispatched.sort_unstable();
     all.runs.sort_by_key(|run| run.from_us);
+    all.failed.sort_by_key(|failed| failed.at_us);
     all
 }
 

@@ -202,7 +202,9 @@ impl Judge {
         }
         for removal in &told.removals {
             store::fleet_findings::put_removal(conn, fleet.key, &removal_row(removal, now)).await?;
-            changes.extend(late::found(removal, self.config.rules.removal_s, &self.timeline, end));
+            let limit = self.config.rules.removal_s;
+            let known_us = self.config.analysis.known_us(end.as_microsecond());
+            changes.extend(late::found(removal, limit, &self.timeline, end, known_us));
         }
         let open = Filter { open: Some(true), kind: Some(Kind::SlowRemoval), ..Filter::default() };
         let open = Filter { limit: i64::from(u16::MAX), ..open };

@@ -213,7 +213,7 @@ fn allowed(
     Ok(())
 }
 
-/// Seconds from the fault to the finding.
+/// Seconds from the fault until it was found: until the windows that show it had been judged.
 fn earliest(report: &Value, want: &Wanted, names: &[String], fault_us: i64) -> Option<f64> {
     let (kind, scope, who) = want;
     let who: BTreeSet<String> = who.iter().map(|n| names[n - 1].clone()).collect();
@@ -223,8 +223,8 @@ fn earliest(report: &Value, want: &Wanted, names: &[String], fault_us: i64) -> O
             finding["kind"] == **kind && finding["scope"] == **scope && named(finding) == who
         })
         .filter_map(|finding| {
-            let from: jiff::Timestamp = finding["from"].as_str()?.parse().ok()?;
-            Some((from.as_microsecond() - fault_us) as f64 / 1e6)
+            let found: jiff::Timestamp = finding["found_at"].as_str()?.parse().ok()?;
+            Some((found.as_microsecond() - fault_us) as f64 / 1e6)
         })
         .min_by(f64::total_cmp)
 }

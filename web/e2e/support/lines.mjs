@@ -45,7 +45,8 @@ const haproxy = (at, ms, method, path, status, instance) =>
 
 /**
  * Lines of a fleet between two instants (ms since 1970), in order. `perMinute` is for each instance.
- * `fails(instance, at, path)` is the share of requests that fail, 0.004 unless given; `ms(instance, at)` how
+ * `fails(instance, at, path)` is the share of requests that fail, 0.004 unless given, and null of an instance
+ * that is not asked; `ms(instance, at)` how
  * long they take; `said` holds lines of HAProxy's own as `[at, text]`.
  */
 export function lines({ instances, from, to, perMinute = 90, fails, ms, form = "ingress", said = [], seed = 1 }) {
@@ -58,7 +59,7 @@ export function lines({ instances, from, to, perMinute = 90, fails, ms, form = "
     while (waiting.length > 0 && waiting[0][0] <= at) text += own(waiting.shift());
     const instance = instances[turn++ % instances.length];
     const [method, path] = route(random);
-    const share = fails?.(instance, at, path) ?? 0.004;
+    const share = fails ? fails(instance, at, path) : 0.004;
     if (share === null) continue;
     const status = random() < share ? 500 : 200;
     const took = Math.round((ms?.(instance, at) ?? 80) * (0.6 + 0.9 * random()));

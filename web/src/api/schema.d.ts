@@ -1394,6 +1394,7 @@ export interface components {
             drain_s?: number | null;
             /** Format: int32 */
             expected?: number | null;
+            few_ready?: components["schemas"]["FleetFewReady"] | null;
             flap?: components["schemas"]["FleetFlap"] | null;
             instances?: components["schemas"]["FleetNamedInstance"][];
             /** Format: int32 */
@@ -1663,7 +1664,11 @@ export interface components {
          * @enum {string}
          */
         FindingScope: "one" | "group" | "shared" | "differs" | "pool";
-        /** @enum {string} */
+        /**
+         * @description How grave a finding is in itself. What an incident does to users is `domain::incident::Severity`, which
+         *     a fleet's rules make of this and of whom the finding is about.
+         * @enum {string}
+         */
         FindingSeverity: "info" | "warning" | "critical";
         Fleet: {
             check?: components["schemas"]["FleetCheck"] | null;
@@ -1678,6 +1683,7 @@ export interface components {
              * @description How many instances there should be; null is learned, and said so.
              */
             expected?: number | null;
+            few_ready: components["schemas"]["FleetFewReady"];
             flap: components["schemas"]["FleetFlap"];
             /** Format: uuid */
             id: string;
@@ -1743,12 +1749,30 @@ export interface components {
             /** @description The name of the source that sent it. */
             source: string;
         };
+        /** @description How long too few must be ready before it is told. */
+        FleetFewReady: {
+            /**
+             * Format: int32
+             * @description Fewer than `min_ready` for so long, and for two intervals of the health check at least, is critical.
+             * @default 30
+             */
+            critical_s: number;
+            /**
+             * Format: int32
+             * @description Fewer than `expected` for so long is worth a warning.
+             * @default 600
+             */
+            warning_s: number;
+        };
         FleetFinding: {
             /** @description It has been so for as long as the instance is known: shown, and never pages. */
             chronic: boolean;
             /** @description The numbers behind the sentence, by name. */
             evidence: Record<string, unknown>;
-            /** @description When it was first found. */
+            /**
+             * @description When it could be known first, by the time of the log: the end of the window at which it was opened
+             *     and the lateness that is waited for. Less `from` it is the time to detection.
+             */
             found_at: components["schemas"]["Instant"];
             from: components["schemas"]["Instant"];
             /** Format: uuid */
@@ -1859,7 +1883,10 @@ export interface components {
             share?: number | null;
             /** @description Transitions of the span that nobody intended. */
             span_transitions: number;
-            /** @description `unknown starting ready unready draining maintenance gone` */
+            /**
+             * @description With `in_rotation` traffic alone shows it, and nobody says whether it is ready.
+             *     `unknown starting ready in_rotation unready draining maintenance gone`
+             */
             state: string;
             state_reason?: string | null;
             state_since?: components["schemas"]["Instant"] | null;
@@ -2104,7 +2131,7 @@ export interface components {
             planned: boolean;
             reason?: string | null;
             source: string;
-            /** @description `unknown starting ready unready draining maintenance gone` */
+            /** @description `unknown starting ready in_rotation unready draining maintenance gone` */
             state: string;
         };
         Health: {
@@ -2407,6 +2434,7 @@ export interface components {
                  * @description How many instances there should be; null is learned, and said so.
                  */
                 expected?: number | null;
+                few_ready: components["schemas"]["FleetFewReady"];
                 flap: components["schemas"]["FleetFlap"];
                 /** Format: uuid */
                 id: string;
@@ -2467,7 +2495,10 @@ export interface components {
                 chronic: boolean;
                 /** @description The numbers behind the sentence, by name. */
                 evidence: Record<string, unknown>;
-                /** @description When it was first found. */
+                /**
+                 * @description When it could be known first, by the time of the log: the end of the window at which it was opened
+                 *     and the lateness that is waited for. Less `from` it is the time to detection.
+                 */
                 found_at: components["schemas"]["Instant"];
                 from: components["schemas"]["Instant"];
                 /** Format: uuid */
@@ -2555,7 +2586,10 @@ export interface components {
                 share?: number | null;
                 /** @description Transitions of the span that nobody intended. */
                 span_transitions: number;
-                /** @description `unknown starting ready unready draining maintenance gone` */
+                /**
+                 * @description With `in_rotation` traffic alone shows it, and nobody says whether it is ready.
+                 *     `unknown starting ready in_rotation unready draining maintenance gone`
+                 */
                 state: string;
                 state_reason?: string | null;
                 state_since?: components["schemas"]["Instant"] | null;
@@ -2820,7 +2854,8 @@ export interface components {
                 good_at?: components["schemas"]["Instant"] | null;
                 /**
                  * Format: int64
-                 * @description Attempts that failed on it in between, and those that no other attempt made good.
+                 * @description Attempts that ended badly on it from the first failure to removal, counted one by one (to a tenth of
+                 *     a second), and those of them that no other attempt made good. 0 when no failure is known.
                  */
                 harmed: number;
                 /** Format: uuid */
@@ -3226,6 +3261,7 @@ export interface components {
             drain_s?: number | null;
             /** Format: int32 */
             expected?: number | null;
+            few_ready?: components["schemas"]["FleetFewReady"] | null;
             flap?: components["schemas"]["FleetFlap"] | null;
             instances?: components["schemas"]["FleetNamedInstance"][];
             /**
@@ -3714,7 +3750,8 @@ export interface components {
             good_at?: components["schemas"]["Instant"] | null;
             /**
              * Format: int64
-             * @description Attempts that failed on it in between, and those that no other attempt made good.
+             * @description Attempts that ended badly on it from the first failure to removal, counted one by one (to a tenth of
+             *     a second), and those of them that no other attempt made good. 0 when no failure is known.
              */
             harmed: number;
             /** Format: uuid */

@@ -155,6 +155,11 @@ export function sourceWord(source: string | null | undefined): string {
   return source ? (words[source] ?? source) : NONE;
 }
 
+/** A state of an instance as people say it. */
+export function instanceStateWord(state: string): string {
+  return state.replaceAll("_", " ");
+}
+
 /** Why something was taken out. */
 export function causeWord(cause: string): string {
   const words: Record<string, string> = {

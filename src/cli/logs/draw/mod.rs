@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::words::{Times, kind_label};
 use super::report::{PoolReport, Report, Standing};
 use crate::cli::term::{Ink, Mark, Term, counted, pad, thousands, wrap_after};
-use crate::domain::fleet::finding::{Finding, Kind, Scope, Severity};
+use crate::domain::fleet::finding::{Finding, Gravity, Kind, Scope};
 use crate::domain::fleet::timeline::Removal;
 
 /// So many findings are told; the rest is in --json.
@@ -55,7 +55,7 @@ fn first_finding(report: &Report) -> Option<(&PoolReport, &Finding)> {
 }
 
 fn is_bad(finding: &Finding) -> bool {
-    finding.severity > Severity::Info && !finding.chronic
+    finding.severity > Gravity::Info && !finding.chronic
 }
 
 fn headline(term: &Term, report: &Report, times: &Times) -> String {
@@ -175,12 +175,12 @@ fn mark_of(finding: &Finding) -> Mark {
         (Scope::Shared | Scope::Differs, _) => Mark::Partial,
         (_, Kind::NoData) => Mark::Unknown,
         (_, Kind::Latency) => Mark::Slow,
-        (Scope::One | Scope::Group, _) if finding.severity == Severity::Critical => Mark::Down,
+        (Scope::One | Scope::Group, _) if finding.severity == Gravity::Critical => Mark::Down,
         (
             Scope::One | Scope::Group,
             Kind::Errors | Kind::BlackHole | Kind::Blank | Kind::CodeMix,
         ) => Mark::Down,
-        (_, Kind::FewReady) if finding.severity == Severity::Critical => Mark::Down,
+        (_, Kind::FewReady) if finding.severity == Gravity::Critical => Mark::Down,
         _ => Mark::Slow,
     }
 }

@@ -4,7 +4,7 @@ use super::super::report::{PoolReport, Standing};
 use super::words::{latency, percent};
 use crate::cli::term::{Ink, Term, columns, cut_middle, pad, pad_left, thousands};
 use crate::domain::fleet::engine::interval99;
-use crate::domain::fleet::finding::{Finding, Kind, Severity};
+use crate::domain::fleet::finding::{Finding, Gravity, Kind};
 
 /// Rows that are shown; of more, those beyond are told in one line.
 const MOST_ROWS: usize = 40;
@@ -65,7 +65,7 @@ pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
 fn blame(pool: &PoolReport, row: &Standing) -> Option<char> {
     let unlike = |finding: &&Finding| {
         super::is_of_requests(finding.kind)
-            && finding.severity > Severity::Info
+            && finding.severity > Gravity::Info
             && finding.instances.contains(&row.name)
     };
     let named: Vec<&Finding> = pool.findings.iter().filter(unlike).collect();

@@ -51,7 +51,7 @@ fn report(files: &[PathBuf], settings: &Settings) -> Report {
     let named = planned.iter().map(|plan| (short(plan.input.name()), plan.format)).collect();
     let mut progress = Progress::new(&Term::plain(80), planned.len(), 0);
     let stop = AtomicBool::new(false);
-    let outcome = read::read(planned, settings, 10_000_000, NOW_US, &mut progress, &stop).unwrap();
+    let outcome = read::read(planned, settings, NOW_US, &mut progress, &stop).unwrap();
     Report::new(named, outcome, settings)
 }
 
@@ -251,4 +251,65 @@ fn what_comes_after_its_minute_was_judged_is_in_the_sums_and_opens_nothing() {
     let attempts = |report: &Report| report.pools.iter().map(PoolReport::attempts).sum::<u64>();
     assert_eq!(attempts(&turned), attempts(&whole));
     assert_eq!(turned.span, whole.span);
+}
+
+/// Four servers behind HAProxy, six requests a second. app2 is down from second 128 on and up again 142 s
+/// later; `asked`: whether it is asked all the same.
+fn down_for_a_while(phase: i64, asked: bool) -> Vec<u8> {
+    let mut text = String::new();
+    let stamp = |ms: i64| jiff::Timestamp::from_millisecond(START * 1_000 + phase + ms).unwrap();
+    let own = |ms: i64, words: &str| {
+        format!("<129>1 {} lb haproxy 7 - - {words}\n", stamp(ms).strftime("%FT%T%.3fZ"))
+    };
+    let mut said = vec![
+        (
+            122_000,
+            "Health check for server app/app2 failed, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms, status: 2/3 UP.",
+        ),
+        (
+            128_000,
+            "Server app/app2 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms. 3 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue.",
+        ),
+        (
+            270_000,
+            "Server app/app2 is UP, reason: Layer7 check passed, code: 200, check duration: 1ms. 4 active and 0 backup servers online. 0 sessions requeued, 0 total in queue.",
+        ),
+    ];
+    for (turn, ms) in (0..420_000).step_by(167).enumerate() {
+        while said.first().is_some_and(|(at, _)| *at <= ms) {
+            let (at, words) = said.remove(0);
+            text.push_str(&own(at, words));
+        }
+        let server = turn % 4 + 1;
+        if server == 2 && (128_000..270_000).contains(&ms) && !asked {
+            continue;
+        }
+        let status = if server == 2 && (120_000..128_000).contains(&ms) { 503 } else { 200 };
+        let begun = stamp(ms - 80).strftime("%d/%b/%Y:%H:%M:%S%.3f");
+        text.push_str(&format!(
+            "<134>1 {} lb haproxy 7 - - 203.0.113.7:42168 [{begun}] web app/app{server} 0/0/0/80/80 {status} \
+             512 - - ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n",
+            stamp(ms).strftime("%FT%T%.3fZ")
+        ));
+    }
+    text.into_bytes()
+}
+
+#[test]
+fn a_server_that_is_up_again_is_no_zombie_wherever_the_minutes_begin() {
+    let folder = Folder::new("back");
+    let settings = Settings { expected: Some(4), ..Settings::default() };
+    let kinds = |phase: i64, asked: bool| -> Vec<Kind> {
+        let file = folder.file("haproxy.log", &down_for_a_while(phase, asked));
+        let report = report(&[file], &settings);
+        let pool = report.pools.iter().find(|pool| pool.name == "app").unwrap();
+        let removal = &pool.removals[0];
+        assert_eq!((removal.harmed, removal.client_visible), (12, 12), "of 8 s");
+        pool.findings.iter().map(|finding| finding.kind).collect()
+    };
+    for phase in (0..60_000).step_by(3_700) {
+        let found = kinds(phase, false);
+        assert!(!found.contains(&Kind::Zombie), "{phase}: {found:?}");
+    }
+    assert!(kinds(0, true).contains(&Kind::Zombie), "asked while it is down");
 }

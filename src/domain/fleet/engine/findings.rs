@@ -11,7 +11,7 @@ use super::numbers::Numbers;
 use super::outcome::Outcome;
 use super::sentence;
 use super::state::About;
-use crate::domain::fleet::finding::{Finding, Kind, Scope, Severity};
+use crate::domain::fleet::finding::{Finding, Gravity, Kind, Scope};
 
 /// Health checks that are enough to contradict, and the share of them that passes.
 const CHECKS: u64 = 10;
@@ -19,7 +19,7 @@ const PASS: f64 = 0.95;
 /// A share of failures from which on it is critical.
 const CRITICAL: f64 = 0.1;
 
-/// Everything that is to be open now, in a fixed order. `to_us` is none in all.
+/// Everything that is to be open now, in a fixed order. `to_us` is none and `found_us` 0 in all.
 pub(super) fn compile(
     pool: &str,
     window_s: u32,
@@ -120,6 +120,7 @@ fn finding(
         from_us: members.iter().map(|mark| mark.since).min().unwrap_or(first.since)
             * i64::from(window_s)
             * 1_000_000,
+        found_us: 0,
         to_us: None,
         chronic: members.iter().all(|mark| mark.chronic),
         sentence: told,
@@ -141,15 +142,16 @@ fn contradiction(pool: &str, window_s: u32, members: &[&Mark]) -> Finding {
         kind: Kind::Contradiction,
         scope: if members.len() > 1 { Scope::Group } else { Scope::One },
         severity: if members.iter().all(|mark| mark.chronic) {
-            Severity::Info
+            Gravity::Info
         } else {
-            Severity::Warning
+            Gravity::Warning
         },
         pool: pool.to_owned(),
         instances: members.iter().filter_map(|mark| mark.instance()).map(str::to_owned).collect(),
         from_us: members.iter().map(|mark| mark.since).min().unwrap_or_default()
             * i64::from(window_s)
             * 1_000_000,
+        found_us: 0,
         to_us: None,
         chronic: members.iter().all(|mark| mark.chronic),
         sentence: sentence::contradiction(members),
@@ -162,18 +164,18 @@ fn passes_checks(mark: &Mark) -> bool {
     all >= CHECKS && mark.probes.passed as f64 >= PASS * all as f64
 }
 
-fn severity(members: &[&Mark]) -> Severity {
+fn severity(members: &[&Mark]) -> Gravity {
     if members.iter().all(|mark| mark.chronic) {
-        return Severity::Info;
+        return Gravity::Info;
     }
     let worst = members.iter().map(|mark| match mark.outcome {
-        _ if mark.numbers.warming => Severity::Warning,
-        Outcome::BlackHole => Severity::Critical,
-        Outcome::Errors | Outcome::Blank if mark.numbers.share() >= CRITICAL => Severity::Critical,
-        Outcome::Code(..400) => Severity::Info,
-        _ => Severity::Warning,
+        _ if mark.numbers.warming => Gravity::Warning,
+        Outcome::BlackHole => Gravity::Critical,
+        Outcome::Errors | Outcome::Blank if mark.numbers.share() >= CRITICAL => Gravity::Critical,
+        Outcome::Code(..400) => Gravity::Info,
+        _ => Gravity::Warning,
     });
-    worst.max().unwrap_or(Severity::Warning)
+    worst.max().unwrap_or(Gravity::Warning)
 }
 
 /// What all of these have in common and nobody else has: a zone, a version, a node.

@@ -369,13 +369,18 @@ impl Engine {
         let window_s = self.window_s();
         let mut now = findings::compile(&self.pool, window_s, &self.marks, context.about);
         let mut changes = Vec::new();
+        let found_us = self
+            .settings
+            .known_us((self.last.unwrap_or_default() + 1) * i64::from(window_s) * 1_000_000);
         for finding in &mut now {
             let key = key(finding);
             let Some(before) = self.open.iter().find(|other| self::key(other) == key) else {
+                finding.found_us = found_us;
                 changes.push(Change { key, step: Step::Opened, finding: finding.clone() });
                 continue;
             };
             finding.from_us = finding.from_us.min(before.from_us);
+            finding.found_us = before.found_us;
             if !finding.chronic {
                 finding.severity = finding.severity.max(before.severity);
             }

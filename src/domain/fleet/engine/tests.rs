@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::domain::fleet::cell::Cell;
-use crate::domain::fleet::finding::{Kind, Scope, Severity};
+use crate::domain::fleet::finding::{Gravity, Kind, Scope};
 
 const ROUTES: [&str; 3] = ["GET /", "GET /items/*", "POST /cart"];
 
@@ -155,8 +155,9 @@ fn one_that_fails_everything_is_named_at_once() {
     assert_eq!(changes[0].step, Step::Opened);
     assert_eq!(changes[0].key, "errors");
     let finding = &lab.engine.open()[0];
-    assert_eq!(finding.severity, Severity::Critical);
+    assert_eq!(finding.severity, Gravity::Critical);
     assert_eq!(finding.from_us, (lab.at - 1) * 5_000_000);
+    assert_eq!(finding.found_us, lab.at * 5_000_000 + 10_000_000, "its end and the lateness");
     assert!(
         finding.sentence.starts_with(
             "10.9.0.11:8080 failed 80 of 80 requests (100\u{a0}%: 80 5xx); its "
@@ -180,6 +181,8 @@ fn a_third_of_errors_opens_after_two_windows_and_closes_after_three() {
     assert_eq!(lab.open(), [(Kind::Errors, Scope::One, vec![BAD])]);
     let from_us = lab.engine.open()[0].from_us;
     assert_eq!(from_us, (lab.at - 2) * 5_000_000);
+    let found_us = lab.engine.open()[0].found_us;
+    assert_eq!(found_us, lab.at * 5_000_000 + 10_000_000);
     let changes = lab.run(5, &ill);
     assert!(changes.iter().all(|change| change.step == Step::Refreshed), "{changes:?}");
     let end_us = lab.at * 5_000_000;
@@ -188,6 +191,7 @@ fn a_third_of_errors_opens_after_two_windows_and_closes_after_three() {
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0].step, Step::Closed(End::Over));
     assert_eq!((changes[0].finding.from_us, changes[0].finding.to_us), (from_us, Some(end_us)));
+    assert_eq!(changes[0].finding.found_us, found_us, "it stays when it was found");
     assert_eq!(lab.open(), []);
 }
 
@@ -436,7 +440,7 @@ fn what_the_instance_does_all_day_is_chronic_and_never_pages() {
         lab.engine.judge(window, &Context { history: &quarters, ..Context::default() });
     }
     let finding = &lab.engine.open()[0];
-    assert!(finding.chronic && finding.severity == Severity::Info, "{finding:?}");
+    assert!(finding.chronic && finding.severity == Gravity::Info, "{finding:?}");
     assert!(finding.sentence.ends_with(" It has been like this all day."), "{}", finding.sentence);
 }
 

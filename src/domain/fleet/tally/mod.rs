@@ -3,9 +3,10 @@
 //! classes have a name of their own once there are more than [`MOST_ROUTES`].
 //!
 //! * [`names`]: instances and pools as numbers; [`routes`]: route classes as numbers.
-//! * [`count`]: one attempt into a cell. [`run`]: runs of failed attempts.
+//! * [`count`]: one attempt into a cell. [`run`]: runs of failed attempts; [`failed`]: when attempts failed.
 
 mod count;
+mod failed;
 mod names;
 mod routes;
 mod run;
@@ -20,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use self::{
     count::{count, left_out, note_probe, own_attempt, seen_at},
+    failed::Failures,
     names::Names,
     routes::Routes,
     run::Trails,
@@ -33,7 +35,7 @@ use super::{
     settings::Settings,
 };
 
-pub use self::{routes::MOST_ROUTES, run::Run};
+pub use self::{failed::Failed, routes::MOST_ROUTES, run::Run};
 
 /// Redispatches closer to one another than this are told as one: what counts is when they begin.
 const REDISPATCH_US: i64 = 100_000;
@@ -73,6 +75,7 @@ pub struct Tally {
     events: Vec<(u32, Event)>,
     versions: FxHashMap<u32, Box<[u8]>>,
     trails: Trails,
+    failures: Failures,
     newest_us: Option<i64>,
 }
 
@@ -123,6 +126,7 @@ impl Tally {
             events: Vec::new(),
             versions: FxHashMap::default(),
             trails: Trails::default(),
+            failures: Failures::default(),
             newest_us: None,
         }
     }
@@ -203,6 +207,7 @@ impl Tally {
             self.versions.insert(here(&instances, instance), version);
         }
         self.trails.append(&other.trails, &instances);
+        self.failures.append(other.failures, &instances);
         self.newest_us = self.newest_us.max(other.newest_us);
     }
 
@@ -241,6 +246,12 @@ impl Tally {
     pub fn take_runs(&mut self) -> Vec<Run> {
         let instances = &self.instances;
         self.trails.read(|id| instances.text(id))
+    }
+
+    /// Hands on when attempts failed, in the order of time.
+    pub fn take_failed(&mut self) -> Vec<Failed> {
+        let instances = &self.instances;
+        self.failures.take(|id| instances.text(id))
     }
 
     fn take(&mut self, pool: u32, index: i64) -> Option<Taken> {
@@ -304,6 +315,9 @@ impl Tally {
                 let bad = attempt.outcome.is_error();
                 let visible = !request.saved;
                 self.trails.add(request.source, instance, request.end_us, bad, visible);
+                if bad {
+                    self.failures.add(instance, request.end_us, visible);
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use super::{
         settings::Settings,
     },
     SECOND,
+    harm::Failures,
     removal::Removal,
     restart::{Probes, Restart, Restarts},
     view::{View, verdict},
@@ -30,9 +31,12 @@ pub struct Instance {
     /// Ready ↔ not ready, on purpose or not.
     pub transitions: u64,
     pub restarts: Restarts,
-    /// How long it was ready, of how long its state was known.
+    /// How long it was ready, of how long somebody said whether it is.
     pub ready_us: i64,
     pub known_us: i64,
+    /// How long it was in rotation while nobody said so.
+    #[serde(default)]
+    pub rotation_us: i64,
     /// First and last attempt seen.
     pub first_us: Option<i64>,
     pub last_us: Option<i64>,
@@ -53,6 +57,9 @@ pub struct Instance {
     pub(super) counter: Option<(i64, u64)>,
     pub(super) streak: Streak,
     pub(super) failed_run_us: Option<i64>,
+    /// Attempts that failed of late.
+    #[serde(default)]
+    pub(super) failures: Failures,
     pub(super) windows: VecDeque<Traffic>,
     pub(super) probes: Probes,
     pub(super) removal: Option<Removal>,
@@ -78,8 +85,6 @@ pub(super) struct Streak {
 pub(super) struct Traffic {
     pub index: i64,
     pub attempts: u64,
-    pub errors: u64,
-    pub rescued: u64,
 }
 
 /// What an event did.
@@ -105,6 +110,7 @@ impl Instance {
             restarts: Restarts::default(),
             ready_us: 0,
             known_us: 0,
+            rotation_us: 0,
             first_us: None,
             last_us: None,
             flapping_us: None,
@@ -119,6 +125,7 @@ impl Instance {
             counter: None,
             streak: Streak::default(),
             failed_run_us: None,
+            failures: Failures::default(),
             windows: VecDeque::new(),
             probes: Probes::default(),
             removal: None,
@@ -172,9 +179,8 @@ impl Instance {
         };
         view.take(event, settings);
         // Who writes down changes only has told that it was ready before it first is not.
-        let tells_changes =
-            matches!(event.source, Source::Haproxy | Source::Envoy | Source::NginxError);
-        if self.state == State::Unknown && tells_changes {
+        let unsaid = matches!(self.state, State::Unknown | State::InRotation);
+        if unsaid && event.source.tells_changes() {
             let first = verdict(&self.views).map(|(state, _)| state);
             if first.is_some_and(|state| state != State::Ready) {
                 self.set(event.at_us, State::Ready, Some(event.source), None, true);
@@ -215,8 +221,10 @@ impl Instance {
         }
         self.settle(back_us.unwrap_or(last), None);
         let drain = i64::from(settings.drain_s) * SECOND;
-        // Who leaves it out by nginx's own word gets what nginx tries it with.
-        let stray = self.is_out() && self.source != Some(Source::NginxError);
+        // Who leaves it out by nginx's own word gets what nginx tries it with; and of several balancers one
+        // may have it in, and rightly ask it.
+        let stray =
+            self.is_out() && self.source != Some(Source::NginxError) && !self.is_ready_somewhere();
         self.stray =
             (stray && last > self.since_us + drain && first > self.since_us).then_some(attempts);
         if self.first_us.is_none() && !self.windows.is_empty() {
@@ -227,12 +235,7 @@ impl Instance {
         if self.in_rotation != Some(true) {
             self.fresh_us = Some(first);
         }
-        self.windows.push_back(Traffic {
-            index,
-            attempts,
-            errors: cell.errors(),
-            rescued: cell.rescued,
-        });
+        self.windows.push_back(Traffic { index, attempts });
         let well = cell.attempts >= 5 && cell.errors() * 2 < cell.attempts;
         if well && self.failed_run_us.is_some_and(|at| at < first) {
             self.failed_run_us = None;
@@ -245,8 +248,13 @@ impl Instance {
         {
             removal.well_us = Some(first);
         }
-        self.count_harm(settings);
         back_us.filter(|_| before != State::Ready && self.state == State::Ready)
+    }
+
+    /// Whether the source whose word counts has a reporter that has it in.
+    fn is_ready_somewhere(&self) -> bool {
+        let ready = |view: &View| Some(view.source) == self.source && view.state() == State::Ready;
+        self.views.iter().any(ready)
     }
 
     pub(super) fn failed_run(&mut self, from_us: i64) {
@@ -317,6 +325,8 @@ impl Instance {
             self.windows.pop_front();
         }
         self.views.retain(|view| !view.is_stale(until_us));
+        let starts = [self.streak.first_us, self.failed_run_us];
+        self.failures.thin(until_us, &starts);
         if self.removal.as_ref().is_some_and(|r| r.returned_us.is_some()) && !self.removal_news {
             self.removal = None;
         }
@@ -350,7 +360,7 @@ impl Instance {
     /// Takes over the word that counts now.
     fn settle(&mut self, at_us: i64, reason: Option<&str>) {
         let by_traffic = || {
-            let state = if self.in_rotation? { State::Ready } else { State::Unknown };
+            let state = if self.in_rotation? { State::InRotation } else { State::Unknown };
             Some((state, Source::Traffic))
         };
         let Some((state, source)) = verdict(&self.views).or_else(by_traffic) else { return };
@@ -358,7 +368,9 @@ impl Instance {
             self.source = Some(source);
             return;
         }
-        let counts = source != Source::Traffic && self.state != State::Unknown;
+        // A first word is no change.
+        let unsaid = matches!(self.state, State::Unknown | State::InRotation);
+        let counts = source != Source::Traffic && !unsaid;
         self.set(at_us, state, Some(source), reason, !counts);
     }
 
@@ -394,6 +406,10 @@ impl Instance {
             return;
         }
         let span = (at_us - from).max(0);
+        if self.state == State::InRotation {
+            self.rotation_us += span;
+            return;
+        }
         self.known_us += span;
         if self.state == State::Ready {
             self.ready_us += span;

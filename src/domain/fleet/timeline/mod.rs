@@ -4,10 +4,11 @@
 //!
 //! * [`view`]: what one source says of one instance, and the precedence among sources.
 //! * [`instance`]: one instance's life: state, transitions, traffic; [`restart`]: its restarts.
-//! * [`removal`]: from the first failure to removal, and back.
+//! * [`removal`]: from the first failure to removal, and back; [`harm`]: who was harmed meanwhile.
 //! * [`ready`]: how many are ready, of how many.
 //! * [`told`], [`unsteady`]: the findings that follow.
 
+mod harm;
 mod instance;
 mod ready;
 mod removal;
@@ -29,6 +30,7 @@ use super::{
     event::{Event, Source, State, What},
     finding::{Change, Finding},
     settings::Settings,
+    tally::Failed,
 };
 
 pub use instance::Instance;
@@ -85,6 +87,9 @@ pub struct Marks {
     /// Requests that may be checks. They are sorted out before a step, see [`Rhythms`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beats: Vec<Beats>,
+    /// Attempts that failed, each with its time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
 }
 
 /// At least three of five attempts at one instance in a row failed, from the first of them on.
@@ -174,6 +179,10 @@ impl Timeline {
             let name = self.resolve(&run.instance).to_owned();
             self.instance(&name).failed_run(run.from_us);
         }
+        for failed in &step.marks.failed {
+            let name = self.resolve(&failed.instance).to_owned();
+            self.instance(&name).failures.note(failed);
+        }
         for event in step.events {
             self.event(event, &mut told);
         }
@@ -250,7 +259,7 @@ impl Timeline {
         }
         let mut states =
             self.instances.values().map(|i| i.state).filter(|state| *state != State::Gone);
-        if states.all(|state| state != State::Ready) {
+        if states.all(|state| !state.serves()) {
             self.all_out_us = Some(event.at_us);
         }
     }

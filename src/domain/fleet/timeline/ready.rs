@@ -101,7 +101,12 @@ impl Ready {
                 source,
             }
         } else {
-            let ready = instances.filter(|i| i.state == State::Ready).count();
+            // Of whom a source never spoke that writes down changes only, it has no change to tell.
+            let by_traffic = source == Source::Traffic || source.tells_changes();
+            let is = |i: &&Instance| {
+                i.state == State::Ready || (by_traffic && i.state == State::InRotation)
+            };
+            let ready = instances.filter(is).count();
             let ready = u32::try_from(ready).unwrap_or(u32::MAX);
             ReadyPoint { at_us, ready, least: ready, most: ready, source }
         };

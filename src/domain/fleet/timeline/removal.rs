@@ -27,7 +27,8 @@ pub struct Removal {
     pub resolution_us: i64,
     /// What the configured check needs at least.
     pub minimum_us: Option<i64>,
-    /// Attempts that failed on it from the first failure to removal, as far as sums tell.
+    /// Attempts that failed on it from the first failure to removal, both included, each by the time at
+    /// which it ended.
     pub harmed: u64,
     /// Of these, how many no other attempt made good.
     pub client_visible: u64,
@@ -148,22 +149,6 @@ impl Instance {
         true
     }
 
-    /// How many attempts failed between the first failure and the removal, by whole windows.
-    pub(super) fn count_harm(&mut self, settings: &Settings) {
-        let Some(removal) = &mut self.removal else { return };
-        let Some(failed) = removal.failed_us else { return };
-        let window = i64::from(settings.window_s.max(1)) * SECOND;
-        let (from, to) = (failed.div_euclid(window), removal.removed_us.div_euclid(window));
-        let within = self.windows.iter().filter(|w| w.index >= from && w.index <= to);
-        let (harmed, rescued) =
-            within.fold((0, 0), |(h, r), w| (h + w.errors, r + w.rescued.min(w.errors)));
-        let visible = harmed - rescued;
-        if (harmed, visible) != (removal.harmed, removal.client_visible) {
-            (removal.harmed, removal.client_visible) = (harmed, visible);
-            self.removal_news = true;
-        }
-    }
-
     /// Removals of which there is something new.
     pub(super) fn removal_news(&mut self) -> Vec<Removal> {
         let mut news = std::mem::take(&mut self.past_removals);
@@ -174,7 +159,11 @@ impl Instance {
     }
 
     /// Another removal begins.
-    fn begin(&mut self, removal: Removal) {
+    fn begin(&mut self, mut removal: Removal) {
+        if let Some(failed_us) = removal.failed_us {
+            (removal.harmed, removal.client_visible) =
+                self.failures.within(failed_us, removal.removed_us);
+        }
         let past = self.removal.replace(removal);
         if std::mem::replace(&mut self.removal_news, true) {
             self.past_removals.extend(past);

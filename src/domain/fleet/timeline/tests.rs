@@ -1,7 +1,7 @@
 use super::{
     super::{
-        finding::{self, Kind, Scope, Severity},
-        settings::HealthCheck,
+        finding::{self, Gravity, Kind, Scope},
+        settings::{FewReady, HealthCheck},
     },
     *,
 };
@@ -161,14 +161,19 @@ fn fewer_than_the_floor_is_critical_after_half_a_minute_and_a_learned_number_fir
     pool.minute(&[], &all[2..], 60);
     assert_eq!(pool.kinds(), [(Kind::FewReady, Scope::Pool)]);
     let finding = &pool.line.open()[0];
-    assert_eq!((finding.severity, finding.from_us), (Severity::Critical, at(110.0)));
+    assert_eq!((finding.severity, finding.from_us), (Gravity::Critical, at(110.0)));
+    assert_eq!(
+        finding.found_us,
+        3 * MINUTE + 10 * SECOND,
+        "once the minute is over, and late lines in"
+    );
     assert!(finding.sentence.starts_with("2 of 4 ready, fewer than 3"), "{}", finding.sentence);
     pool.minute(&[state(190.0, "b", State::Ready, Some(3))], &all[1..], 60);
     assert!(pool.kinds().is_empty());
     for _ in 0..12 {
         pool.minute(&[], &all[1..], 60);
     }
-    assert_eq!(pool.line.open()[0].severity, Severity::Warning, "ten minutes below the expected");
+    assert_eq!(pool.line.open()[0].severity, Gravity::Warning, "ten minutes below the expected");
 
     let mut pool = Pool::new(&Settings::default());
     for _ in 0..10 {
@@ -194,6 +199,7 @@ fn silence_of_one_is_leaving_and_silence_of_all_is_a_silent_source() {
     let removal = pool.told.removals.last().unwrap().clone();
     assert_eq!((removal.cause, removal.removed_us), (Cause::Silence, 5 * MINUTE - SECOND));
     assert_eq!(pool.line.instances()["d"].state, State::Unknown, "never down for lack of traffic");
+    assert_eq!(pool.line.instances()["a"].state, State::InRotation, "nobody says that it is ready");
     pool.minute(&[], &all, 60);
     assert!(pool.kinds().is_empty());
     assert_eq!(pool.told.removals.last().unwrap().returned_us, Some(6 * MINUTE + SECOND));
@@ -225,7 +231,7 @@ fn counted_restarts_are_certain_and_a_falling_counter_is_another_life() {
     assert!(pool.line.open()[0].sentence.contains("OOMKilled"), "{}", pool.line.open()[0].sentence);
     let back_off = Event::new(at(250.0), Source::Kubernetes, What::BackOff).of("pod-a");
     pool.minute(&[back_off], &["pod-a"], 60);
-    assert_eq!(pool.line.open()[0].severity, Severity::Critical);
+    assert_eq!(pool.line.open()[0].severity, Gravity::Critical);
 }
 
 #[test]
@@ -291,7 +297,7 @@ fn nginx_ejects_and_traffic_brings_back() {
     assert_eq!(pool.line.instances()["a"].state, State::Ready);
     let logged = Event::new(at(125.0), Source::Envoy, What::Ejected { enforced: false }).of("b");
     pool.minute(&[logged], &["a", "b"], 60);
-    assert_eq!(pool.line.instances()["b"].state, State::Ready, "only logged");
+    assert_eq!(pool.line.instances()["b"].state, State::InRotation, "only logged");
 }
 
 #[test]
@@ -423,4 +429,158 @@ fn thousands_of_years_between_two_lines_are_no_more_than_time() {
     assert_eq!(Settings::default().floor(u32::MAX), 3_221_225_472);
     let floors: Vec<u32> = (0..=9).map(|n| Settings::default().floor(n)).collect();
     assert_eq!(floors, [1, 1, 2, 3, 3, 4, 5, 6, 6, 7]);
+}
+
+#[test]
+fn whom_traffic_alone_shows_is_in_rotation_and_a_first_word_is_no_change() {
+    let mut pool = Pool::new(&Settings::default());
+    let all = ["a", "b", "c"];
+    for _ in 0..3 {
+        pool.minute(&[], &all, 60);
+    }
+    let a = &pool.line.instances()["a"];
+    assert_eq!((a.state, a.source), (State::InRotation, Some(Source::Traffic)));
+    assert_eq!((a.ready_us, a.known_us), (0, 0), "nobody has said whether it was ready");
+    assert_eq!(a.rotation_us, 3 * MINUTE - SECOND);
+    // A platform that is asked for the first time.
+    let said =
+        |name: &str, state| Event::new(at(181.0), Source::Kubernetes, What::State(state)).of(name);
+    pool.minute(&[said("a", State::Ready), said("b", State::Starting)], &all, 60);
+    let state_of = |name: &str| pool.line.instances()[name].state;
+    assert_eq!((state_of("a"), state_of("b")), (State::Ready, State::Starting));
+    assert_eq!(state_of("c"), State::InRotation);
+    assert!(pool.line.instances().values().all(|i| i.transitions == 0));
+    assert_eq!(pool.told.removals, []);
+    let now = pool.line.ready().unwrap();
+    assert_eq!((now.ready, now.source), (1, Source::Kubernetes), "in rotation is not ready");
+    // nginx tells of changes only: of whom it is silent, there is none to tell.
+    let mut pool = Pool::new(&Settings::default());
+    pool.minute(&[], &all, 60);
+    let out = Event::new(at(65.0), Source::NginxError, What::Ejected { enforced: true }).of("a");
+    pool.minute(&[out], &all[1..], 60);
+    let now = pool.line.ready().unwrap();
+    assert_eq!((now.ready, now.source), (2, Source::NginxError));
+    assert_eq!(pool.line.instances()["a"].transitions, 1);
+}
+
+#[test]
+fn who_was_harmed_is_counted_to_the_moment_of_removal_and_not_by_minutes() {
+    let mut pool = Pool::new(&Settings::default());
+    let all = ["a", "b", "c"];
+    let failed = |secs: f64, failed, visible| Failed {
+        instance: "a".into(),
+        at_us: at(secs),
+        failed,
+        visible,
+    };
+    // One long before, 7 in the run that leads to removal, 3 that were refused after the return.
+    let failures = vec![
+        failed(2.0, 1, 1),
+        failed(20.0, 2, 1),
+        failed(20.2, 4, 0),
+        failed(21.9, 1, 1),
+        failed(22.3, 2, 2),
+        failed(50.0, 3, 3),
+    ];
+    let runs = vec![FailedRun { instance: "a".into(), from_us: at(20.0) }];
+    let marks = Marks { runs, failed: failures, ..Marks::default() };
+    let events =
+        [state(22.0, "a", State::Unready, Some(2)), state(40.0, "a", State::Ready, Some(3))];
+    let told = pool.marked(&events, &all, 60, &marks);
+    let removal = told.removals.last().unwrap();
+    assert_eq!((removal.failed_us, removal.removed_us), (Some(at(20.0)), at(22.0)));
+    assert_eq!((removal.harmed, removal.client_visible), (7, 2));
+}
+
+#[test]
+fn too_few_in_rotation_is_a_warning_after_three_times_the_patience_and_never_before() {
+    let settings = Settings { expected: Some(4), window_s: 5, ..Settings::default() };
+    let few = |settings: &Settings, per_window: u64| {
+        let mut line = Timeline::new("app", settings);
+        let mut told = Vec::new();
+        for index in 0..60 {
+            let mut window = Window::new(index);
+            // From the 20th window on two of four get nothing any more.
+            let serving: &[&str] = if index < 20 { &["a", "b", "c", "d"] } else { &["a", "b"] };
+            for name in serving {
+                let (from, to) = (index * 5 * SECOND, (index + 1) * 5 * SECOND);
+                let cell = Cell {
+                    attempts: per_window,
+                    first_us: Some(from),
+                    last_us: Some(to - SECOND / 10),
+                    ..Cell::default()
+                };
+                window.cells.entry((*name).to_owned()).or_default().insert("/".into(), cell);
+            }
+            let until_us = (index + 1) * 5 * SECOND;
+            let marks = Marks::default();
+            let step = Step { until_us, events: &[], window: &window, marks: &marks, sources: &[] };
+            told.extend(line.step(step).findings);
+        }
+        told.into_iter().find(|c| c.finding.kind == Kind::FewReady).map(|c| c.finding)
+    };
+    let finding = few(&settings, 50).expect("two of four");
+    assert_eq!(finding.severity, Gravity::Warning);
+    assert!(finding.sentence.starts_with("2 of 4 in rotation"), "{}", finding.sentence);
+    // T is 15 s for them.
+    let waited = finding.found_us - settings.known_us(0) - finding.from_us;
+    assert!((45 * SECOND..=50 * SECOND).contains(&waited), "{waited}");
+    assert_eq!(few(&settings, 0), None);
+    assert_eq!(few(&Settings { min_ready: Some(2), ..settings }, 50), None);
+}
+
+#[test]
+fn how_long_too_few_are_ready_is_a_setting() {
+    let few = FewReady { critical_s: 5, warning_s: 20 };
+    let check =
+        HealthCheck { path: None, interval_s: 4.0, timeout_s: 1.0, unhealthy: 2, healthy: 2 };
+    let settings =
+        Settings { expected: Some(4), window_s: 5, few_ready: few, ..Settings::default() };
+    let found = |settings: &Settings, left: u32| {
+        let mut line = Timeline::new("app", settings);
+        for index in 0..30 {
+            let down = |name: &str, left| state(0.5, name, State::Unready, Some(left));
+            let names = ["a", "b"];
+            let events: Vec<Event> =
+                (0..4 - left).map(|i| down(names[i as usize], 3 - i)).collect();
+            let events = if index == 0 { events } else { Vec::new() };
+            let window = Window::new(index);
+            let marks = Marks::default();
+            let until_us = (index + 1) * 5 * SECOND;
+            line.step(Step {
+                until_us,
+                events: &events,
+                window: &window,
+                marks: &marks,
+                sources: &[],
+            });
+            if let Some(finding) = line.open().first() {
+                return Some((until_us / SECOND, finding.severity));
+            }
+        }
+        None
+    };
+    assert_eq!(found(&settings, 2), Some((10, Gravity::Critical)), "5 s below the floor");
+    assert_eq!(found(&settings, 3), Some((25, Gravity::Warning)), "20 s below what is expected");
+    let checked = Settings { check: Some(check), ..settings };
+    assert_eq!(found(&checked, 2), Some((10, Gravity::Critical)), "8 s are two checks");
+    let usual = Settings { few_ready: FewReady::default(), ..checked };
+    assert_eq!(found(&usual, 2), Some((35, Gravity::Critical)));
+}
+
+#[test]
+fn whom_one_of_several_balancers_has_in_is_no_zombie() {
+    let by = |event: Event, process: &str| Event { reporter: Some(process.into()), ..event };
+    let mut pool = Pool::new(&Settings { drain_s: 5, ..Settings::default() });
+    let all = ["a", "b", "c"];
+    let down = |secs, lb: &str| by(state(secs, "a", State::Unready, Some(2)), lb);
+    pool.minute(&[down(1.0, "lb-1:7"), down(1.1, "lb-2:7"), down(1.2, "lb-3:7")], &all[1..], 60);
+    // The first of the three sees it back, and asks it.
+    pool.minute(&[by(state(70.0, "a", State::Ready, Some(3)), "lb-1:7")], &all, 60);
+    pool.minute(&[], &all, 60);
+    assert_eq!(pool.line.instances()["a"].state, State::Unready, "most say so");
+    assert!(pool.kinds().is_empty(), "{:?}", pool.kinds());
+    pool.minute(&[down(181.0, "lb-1:7")], &all[1..], 60);
+    pool.minute(&[], &all, 60);
+    assert_eq!(pool.kinds(), [(Kind::Zombie, Scope::One)]);
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{
     super::{
-        event::{Source, State},
-        finding::{self, Change, End, Finding, Kind, Scope, Severity},
+        event::Source,
+        finding::{self, Change, End, Finding, Gravity, Kind, Scope},
     },
     Instance, Removal, SECOND, Step, Timeline, Told,
     removal::{self, Cause},
@@ -41,7 +41,7 @@ impl Timeline {
     pub(super) fn finding(
         &self,
         kind: Kind,
-        severity: Severity,
+        severity: Gravity,
         from_us: i64,
         sentence: String,
     ) -> Finding {
@@ -52,6 +52,7 @@ impl Timeline {
             pool: self.pool.clone(),
             instances: Vec::new(),
             from_us,
+            found_us: self.settings.known_us(self.now_us.unwrap_or(from_us)),
             to_us: None,
             chronic: false,
             sentence,
@@ -63,7 +64,7 @@ impl Timeline {
         &self,
         instance: &Instance,
         kind: Kind,
-        severity: Severity,
+        severity: Gravity,
         from_us: i64,
         sentence: String,
     ) -> Finding {
@@ -91,7 +92,7 @@ impl Timeline {
                     self.open.push(new);
                 }
                 Some(old) => {
-                    let new = Finding { from_us: old.from_us, ..new };
+                    let new = Finding { from_us: old.from_us, found_us: old.found_us, ..new };
                     if new != *old {
                         let same = (new.severity, new.scope) == (old.severity, old.scope);
                         let step =
@@ -112,20 +113,18 @@ impl Timeline {
         let point = self.ready.last()?;
         let floor = self.settings.floor(expected.count);
         let by_traffic = point.source == Source::Traffic;
-        let patience =
-            self.instances.values().filter_map(Instance::patience_us).max().unwrap_or(0) * 3;
-        let interval = self.settings.check.as_ref().map_or(0.0, |check| check.interval_s);
-        let wait = (30 * SECOND).max((2.0 * interval * SECOND as f64) as i64);
+        // Traffic alone tells slowly, and where it is too thin it tells nothing.
+        let wait = if by_traffic { self.patience_us()? * 3 } else { self.few_ready_us() };
         let below = |limit: u32, wait: i64| {
             let since = self.ready.below_since(limit)?;
             (now - since >= wait).then_some(since)
         };
-        let (since, limit, severity) = match below(floor, if by_traffic { patience } else { wait })
-        {
-            Some(since) if by_traffic => (since, floor, Severity::Warning),
-            Some(since) => (since, floor, Severity::Critical),
+        let warning = i64::from(self.settings.few_ready.warning_s) * SECOND;
+        let (since, limit, severity) = match below(floor, wait) {
+            Some(since) if by_traffic => (since, floor, Gravity::Warning),
+            Some(since) => (since, floor, Gravity::Critical),
             None if by_traffic || expected.learned => return None,
-            None => (below(expected.count, 600 * SECOND)?, expected.count, Severity::Warning),
+            None => (below(expected.count, warning)?, expected.count, Gravity::Warning),
         };
         let load = f64::from(expected.count) / f64::from(point.ready.max(1));
         let called = if by_traffic { "in rotation" } else { "ready" };
@@ -149,6 +148,18 @@ impl Timeline {
         Some(finding)
     }
 
+    /// How long fewer than the floor must be ready.
+    fn few_ready_us(&self) -> i64 {
+        let interval = self.settings.check.as_ref().map_or(0.0, |check| check.interval_s);
+        let least = i64::from(self.settings.few_ready.critical_s) * SECOND;
+        least.max((2.0 * interval * SECOND as f64) as i64)
+    }
+
+    /// How long traffic of the quietest instance may pause; none where there is too little to tell.
+    pub(super) fn patience_us(&self) -> Option<i64> {
+        self.instances.values().filter_map(Instance::patience_us).max()
+    }
+
     fn left_rotation(&self) -> Vec<Finding> {
         let left = self.instances.values().filter_map(|instance| {
             let removal = instance.removal()?;
@@ -162,7 +173,7 @@ impl Timeline {
             );
             let from = removal.removed_us;
             let mut finding =
-                self.about(instance, Kind::LeftRotation, Severity::Warning, from, sentence);
+                self.about(instance, Kind::LeftRotation, Gravity::Warning, from, sentence);
             finding.evidence = json!({ "last_attempt_us": removal.removed_us,
                 "first_failure_us": removal.failed_us });
             finding
@@ -201,7 +212,7 @@ impl Timeline {
                 _ => continue,
             };
             let from = if instance.stray.is_some() { instance.since_us } else { now };
-            let mut finding = self.about(instance, Kind::Zombie, Severity::Warning, from, sentence);
+            let mut finding = self.about(instance, Kind::Zombie, Gravity::Warning, from, sentence);
             finding.evidence = evidence;
             all.push(finding);
         }
@@ -214,7 +225,7 @@ impl Timeline {
         let ready: Vec<(&Instance, &str)> = self
             .instances
             .values()
-            .filter(|i| i.state == State::Ready)
+            .filter(|i| i.state.serves())
             .filter_map(|i| Some((i, i.version.as_deref()?)))
             .collect();
         let mut by_version: BTreeMap<&str, Vec<&Instance>> = BTreeMap::new();
@@ -244,7 +255,7 @@ impl Timeline {
                 );
                 let from = settled + quiet;
                 let mut finding =
-                    self.about(instance, Kind::StaleVersion, Severity::Warning, from, sentence);
+                    self.about(instance, Kind::StaleVersion, Gravity::Warning, from, sentence);
                 finding.evidence = json!({ "version": version, "main": main,
                     "holders": holders.len(), "ready": ready.len() });
                 finding
@@ -254,8 +265,7 @@ impl Timeline {
 
     /// A source that is silent about what is being served.
     fn no_data(&self, step: &Step<'_>) -> Vec<Finding> {
-        let patience = self.instances.values().filter_map(Instance::patience_us).max().unwrap_or(0);
-        let limit = patience.max(60 * SECOND);
+        let limit = self.patience_us().unwrap_or(0).max(60 * SECOND);
         let silent = step
             .sources
             .iter()
@@ -269,7 +279,7 @@ impl Timeline {
                     span(step.until_us - source.newest_us)
                 );
                 let mut finding =
-                    self.finding(Kind::NoData, Severity::Warning, source.newest_us, sentence);
+                    self.finding(Kind::NoData, Gravity::Warning, source.newest_us, sentence);
                 // Each silent source is a finding of its own.
                 finding.instances = vec![source.name.clone()];
                 finding.evidence = json!({ "source": source.name, "newest_us": source.newest_us });
@@ -297,7 +307,7 @@ impl Timeline {
             );
             let at = removal.removed_us;
             let mut finding =
-                self.about(instance, Kind::SlowRemoval, Severity::Warning, at, sentence);
+                self.about(instance, Kind::SlowRemoval, Gravity::Warning, at, sentence);
             finding.to_us = Some(at);
             finding.evidence = json!({ "took_us": took, "minimum_s": timing.minimum_s,
                 "worst_s": timing.worst_s, "harmed": removal.harmed,
@@ -321,7 +331,7 @@ impl Timeline {
             back.len(),
             span((last - first).max(SECOND))
         );
-        let mut finding = self.finding(Kind::ReturnedTogether, Severity::Info, first, sentence);
+        let mut finding = self.finding(Kind::ReturnedTogether, Gravity::Info, first, sentence);
         finding.to_us = Some(last);
         finding.evidence = json!({ "instances": back.len(), "within_us": last - first,
             "all_out_us": all_out });

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{
     super::{
         event::State,
-        finding::{Finding, Kind, Scope, Severity},
+        finding::{Finding, Gravity, Kind, Scope},
     },
     Instance, SECOND, Timeline, Told,
     told::span,
@@ -45,7 +45,7 @@ impl Timeline {
                     instance.name
                 )
             };
-            let severity = if looping { Severity::Critical } else { Severity::Warning };
+            let severity = if looping { Gravity::Critical } else { Gravity::Warning };
             let from = times.first().copied().or(instance.back_off_us).unwrap_or(now);
             let mut finding = self.about(instance, Kind::Restart, severity, from, sentence);
             finding.evidence = json!({ "last_hour": count, "certain": certain,
@@ -72,7 +72,7 @@ impl Timeline {
             let why = restart.reason.as_deref().map_or(String::new(), |r| format!(": {r}"));
             let sentence = format!("{} restarted{times}, {sure}{why}.", instance.name);
             let at = restart.at_us;
-            let mut finding = self.about(instance, Kind::Restart, Severity::Info, at, sentence);
+            let mut finding = self.about(instance, Kind::Restart, Gravity::Info, at, sentence);
             finding.to_us = Some(at);
             let within = |r: &&super::Restart| r.at_us > at - HOUR && r.at_us <= at;
             let hour: u64 = instance.recent_restarts.iter().filter(within).map(|r| r.count).sum();
@@ -107,7 +107,7 @@ impl Timeline {
                  no instance is blamed.",
                 flapping.len()
             );
-            let mut finding = self.finding(Kind::Flapping, Severity::Critical, from, sentence);
+            let mut finding = self.finding(Kind::Flapping, Gravity::Critical, from, sentence);
             finding.scope = Scope::Shared;
             finding.evidence = json!({
                 "flapping": flapping.iter().map(|i| &i.name).collect::<Vec<_>>(), "of": alive,
@@ -125,7 +125,7 @@ impl Timeline {
             );
             let from = instance.flapping_us.unwrap_or(now);
             let mut finding =
-                self.about(instance, Kind::Flapping, Severity::Warning, from, sentence);
+                self.about(instance, Kind::Flapping, Gravity::Warning, from, sentence);
             finding.evidence = json!({ "transitions": count, "window_s": flap.window_s,
                 "per_hour": hour, "last_24h": day });
             finding

@@ -76,6 +76,9 @@ export function FindingItem({ finding, now, here }: { finding: Finding; now: num
         <span className="muted" title={utc(finding.from)}>
           {when(finding.from)}, {to === null ? `for ${duration(now - from)}` : `over after ${duration(to - from)}`}
         </span>
+        <span className="muted" title={utc(finding.found_at)}>
+          {foundWords(finding)}
+        </span>
         {finding.pool && <span className="muted">{finding.pool}</span>}
       </p>
       <p>{finding.sentence}</p>
@@ -98,6 +101,12 @@ export function FindingItem({ finding, now, here }: { finding: Finding; now: num
       )}
     </article>
   );
+}
+
+/** How long after its beginning it was found. */
+export function foundWords(finding: Pick<Finding, "from" | "found_at">): string {
+  const after = (epoch(finding.found_at) ?? 0) - (epoch(finding.from) ?? 0);
+  return after < 1 ? "found at once" : `found ${duration(after)} after it began`;
 }
 
 function outsideWords({ outside }: Finding): string {

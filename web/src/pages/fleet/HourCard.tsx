@@ -3,6 +3,7 @@ import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { Failed, Loading } from "../../components/Status";
 import { useTwin } from "../../components/Twin";
+import { instanceStateWord } from "../../lib/fleets";
 import { count, NONE, percent } from "../../lib/format";
 import { ranges, rangeWord } from "../../lib/range";
 import { epoch, utc, when, zoneLabel } from "../../lib/time";
@@ -114,7 +115,7 @@ function notesOf(step: Health["series"][number], health: Health, marked: Marked)
   return [
     ...(step.attempts == null ? ["no data"] : []),
     ...(step.revised ? ["lines came after it was judged"] : []),
-    ...health.transitions.filter((t) => within(epoch(t.at))).map((t) => `${t.instance} ${t.state}`),
+    ...health.transitions.filter((t) => within(epoch(t.at))).map((t) => `${t.instance} ${instanceStateWord(t.state)}`),
     ...marked.deploys.filter((d) => within(d.from)).map((d) => `version ${d.version} on ${d.instances.join(", ")}`),
     ...marked.findings.filter((f) => within(epoch(f.from))).map((f) => `found: ${f.sentence}`),
   ];

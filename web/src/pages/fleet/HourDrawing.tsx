@@ -1,7 +1,7 @@
 import { useRef } from "react";
 import type { Schemas } from "../../api/client";
 import { axisLabels, ticks } from "../../lib/axis";
-import { findingMark, isShared, kindWord, sourceWord } from "../../lib/fleets";
+import { findingMark, instanceStateWord, isShared, kindWord, sourceWord } from "../../lib/fleets";
 import { count, duration, percent, plural, span } from "../../lib/format";
 import { epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
@@ -208,7 +208,7 @@ function ReadyLane(props: { plan: Plan; health: Health; runs: Stretch[]; removal
         const why = `${change.planned ? ", on purpose" : ""}${change.reason ? `: ${change.reason}` : ""}`;
         return (
           <g key={`${change.at}${change.instance}${change.state}`}>
-            <title>{`${when(at)}: ${change.instance} ${change.state}${why} (${sourceWord(change.source)})`}</title>
+            <title>{`${when(at)}: ${change.instance} ${instanceStateWord(change.state)}${why} (${sourceWord(change.source)})`}</title>
             <path
               d={`M${x(at)} ${top + height}v6`}
               stroke={change.planned ? "var(--maintenance)" : "var(--text)"}

@@ -4,7 +4,7 @@ import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { StateMark, StateWord } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { kindWord, largest, sourceWord } from "../../lib/fleets";
+import { instanceStateWord, kindWord, largest, sourceWord } from "../../lib/fleets";
 import { count, millis, NONE, percent, plural } from "../../lib/format";
 import { epoch, utc } from "../../lib/time";
 import { IntervalBar } from "./IntervalBar";
@@ -235,7 +235,7 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
   const since = epoch(instance.state_since);
   // Traffic alone tells that it is used, which is less than ready.
   const used = inRotation(instance);
-  const word = used ? "in rotation" : instance.state;
+  const word = instanceStateWord(used ? "in_rotation" : instance.state);
   const by = [
     since === null ? "" : `for ${largest(frame.now - since)}`,
     instance.state_source ? sourceWord(instance.state_source) : used ? sourceWord("traffic") : "",
@@ -243,7 +243,7 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
   return (
     <>
       <span className="state">
-        <StateMark state={!frame.live ? "unknown" : used ? "up" : stateMark(instance.state)} size={10} />
+        <StateMark state={frame.live ? (used ? "up" : stateMark(instance.state)) : "unknown"} size={10} />
         {frame.live || instance.state === "unknown" ? word : `was ${word}`}
       </span>
       <div className="muted small by">{by.join(", ")}</div>
@@ -253,7 +253,10 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
 }
 
 function inRotation({ state, state_source: source, attempts }: Instance): boolean {
-  return (state === "ready" && source === "traffic") || (state === "unknown" && attempts > 0);
+  // What was stored before this state had a name of its own reads `ready`, by traffic.
+  return (
+    state === "in_rotation" || (state === "ready" && source === "traffic") || (state === "unknown" && attempts > 0)
+  );
 }
 
 function stateMark(state: string): string {

@@ -146,6 +146,22 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
             allowDecimal={false}
             {...form.getInputProps("lateness_s")}
           />
+          <NumberInput
+            label="Too few is critical after"
+            description="And after two checks at least."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("few_critical_s")}
+          />
+          <NumberInput
+            label="Fewer than there should be, after"
+            description="Worth a warning from then on."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("few_warning_s")}
+          />
         </div>
         <Textarea
           label="Paths of health checks"
@@ -182,6 +198,8 @@ function fieldOf(field: string): string | null {
     drain_s: "drain_s",
     warm_up_s: "warm_up_s",
     lateness_s: "lateness_s",
+    "few_ready.critical_s": "few_critical_s",
+    "few_ready.warning_s": "few_warning_s",
     "check.path": "check_path",
     "check.interval_s": "interval_s",
     "check.timeout_s": "timeout_s",

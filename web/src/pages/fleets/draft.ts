@@ -19,6 +19,8 @@ export interface Draft {
   drain_s: number | "";
   warm_up_s: number | "";
   lateness_s: number | "";
+  few_critical_s: number | "";
+  few_warning_s: number | "";
   probe_paths: string;
   instances: string;
   min_severity: string;
@@ -44,6 +46,8 @@ export function draftOf(fleet?: Fleet): Draft {
     drain_s: fleet?.drain_s ?? 30,
     warm_up_s: fleet?.warm_up_s ?? 120,
     lateness_s: fleet?.lateness_s ?? 10,
+    few_critical_s: fleet?.few_ready.critical_s ?? 30,
+    few_warning_s: fleet?.few_ready.warning_s ?? 600,
     probe_paths: (fleet?.probe_paths ?? []).join("\n"),
     instances: writeInstances(fleet?.instances ?? []),
     min_severity: fleet?.rules.min_severity ?? "warning",
@@ -77,6 +81,10 @@ export function bodyOf(draft: Draft) {
     drain_s: number(draft.drain_s) ?? 30,
     warm_up_s: number(draft.warm_up_s) ?? 120,
     lateness_s: number(draft.lateness_s) ?? 10,
+    few_ready: {
+      critical_s: number(draft.few_critical_s) ?? 30,
+      warning_s: number(draft.few_warning_s) ?? 600,
+    },
     probe_paths: lines(draft.probe_paths),
     instances: parseInstances(draft.instances) ?? [],
     rules: {
