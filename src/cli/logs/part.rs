@@ -81,6 +81,7 @@ pub(super) fn read(
         gaps: Vec::new(),
     };
     let mut rest = chunk;
+    let mut changed = false;
     'again: loop {
         // Where the refused lines in a row begin, and what was counted until then.
         let mut streak: Option<(usize, Counts)> = None;
@@ -94,10 +95,14 @@ pub(super) fn read(
                 (from, part.counts.clone())
             });
             part.counts.reject(line);
+            // Where the format was changed and reads nothing either, another look would see the same.
+            let new_place = *from > 0 || !changed;
             if part.counts.rejected - before.rejected == LOOK_AGAIN
+                && new_place
                 && let Some(context) = &recipe.again
                 && let Ok(format) = detect(&rest[*from..], context)
             {
+                changed = true;
                 *parser = parser.instead(format, context);
                 part.counts = std::mem::take(before);
                 rest = &rest[*from..];
@@ -176,6 +181,11 @@ mod tests {
         let part = read(text.as_bytes(), &mut parser, &recipe, &settings);
         assert_eq!((part.counts.lines, part.counts.parsed, part.counts.rejected), (251, 250, 1));
         assert_eq!(part.counts.samples, ["what is this"]);
+        // What no other format reads is refused, once, though it may look like one.
+        let watch = "{\n \"kind\": \"Pod\", \"apiVersion\": \"v1\",\n".to_owned()
+            + &" \"a\": 1,\n".repeat(300);
+        let part = read(watch.as_bytes(), &mut parser.clone(), &recipe, &settings);
+        assert_eq!((part.counts.lines, part.counts.parsed, part.counts.rejected), (302, 0, 302));
         // What was named is not doubted.
         recipe.again = None;
         let part = read(text.as_bytes(), &mut recipe.parser.clone(), &recipe, &settings);
