@@ -3,7 +3,7 @@
 //! classes have a name of their own once there are more than [`MOST_ROUTES`].
 //!
 //! * [`names`]: instances and pools as numbers; [`routes`]: route classes as numbers.
-//! * [`count`]: one attempt into a cell. [`run`]: runs of failed attempts; [`failed`]: when attempts failed.
+//! * [`mod@count`]: one attempt into a cell. [`run`]: runs of failed attempts; [`failed`]: when attempts failed.
 
 mod count;
 mod failed;
