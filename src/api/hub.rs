@@ -163,9 +163,9 @@ impl Hub {
         }
         self.decided(&mut conn, told, now, &mut news).await?;
         let fleets = store::hub::fleets(&mut conn, now).await?;
-        if let Some(before) = told.fleets.replace(fleets.clone()) {
-            differing(&before, &fleets, &mut news);
-        }
+        // Whoever listens before the first look has loaded nothing for certain: all of them are news to it.
+        let before = told.fleets.replace(fleets.clone()).unwrap_or_default();
+        differing(&before, &fleets, &mut news);
         if news != News::default() {
             // Nobody listening is no error.
             let _ = self.0.news.send(news);
