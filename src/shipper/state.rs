@@ -2,7 +2,7 @@
 //! the coordinator's word on how far it has a file counts more.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs,
     io::Write,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -53,7 +53,7 @@ struct Inner {
 }
 
 const VERSION: u32 = 1;
-/// Files of one path that are remembered.
+/// Files of one path that are remembered though they are gone.
 pub(super) const REMEMBERED: usize = 100;
 
 impl Known {
@@ -117,9 +117,26 @@ impl State {
             Some(file) => *file = known.clone(),
             None => files.push(known.clone()),
         }
-        let surplus = files.len().saturating_sub(REMEMBERED);
-        files.drain(..surplus);
-        let text = serde_json::to_vec_pretty(&*inner)?;
+        self.write(&inner)
+    }
+
+    /// Forgets the oldest of the files that are not `there`. What is there has to stay known, or it would
+    /// be sent again.
+    pub fn forget(&self, path: &Path, there: &HashSet<Uuid>) -> anyhow::Result<()> {
+        let mut inner = self.lock();
+        let Some(files) = inner.paths.get_mut(&key(path)) else { return Ok(()) };
+        let newest = files.len().saturating_sub(REMEMBERED);
+        let mut at = 0;
+        let before = files.len();
+        files.retain(|file| {
+            at += 1;
+            at > newest || there.contains(&file.id)
+        });
+        if files.len() == before { Ok(()) } else { self.write(&inner) }
+    }
+
+    fn write(&self, inner: &Inner) -> anyhow::Result<()> {
+        let text = serde_json::to_vec_pretty(inner)?;
         let fresh = self.path.with_extension("json.new");
         let write = || {
             let mut file = fs::OpenOptions::new()

@@ -307,6 +307,26 @@ async fn what_lay_there_before_is_not_sent_whatever_becomes_of_it() {
 }
 
 #[tokio::test]
+async fn of_hundreds_of_older_files_each_counts_once() {
+    let yard = Yard::start("ship-hundreds").await;
+    let log = yard.log();
+    for n in 0..130 {
+        append(&log.with_extension(format!("log.{}", n + 2)), &lines(n * 2, 2));
+    }
+    append(&log, &lines(1_000, 1));
+    let ship = yard.ship(&["--backfill"]);
+    yard.has(261).await;
+    rotate(&log, "");
+    append(&log, &lines(1_001, 1));
+    yard.has(262).await;
+    ship.stop().await;
+    let ship = yard.ship(&["--backfill"]);
+    append(&log, &lines(1_002, 1));
+    yard.has(263).await;
+    ship.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_that_is_still_being_packed_is_not_taken_for_another() {
     let yard = Yard::start("ship-packing").await;
     let log = yard.log();

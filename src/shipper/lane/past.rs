@@ -1,10 +1,13 @@
 //! What a followed path was before: files that were renamed, copied or packed while nobody looked.
 
 use std::{
+    collections::HashSet,
     io,
     path::PathBuf,
     time::{Instant, SystemTime},
 };
+
+use uuid::Uuid;
 
 use super::{Held, Lane, Stopped, blocking, identify};
 use crate::{
@@ -17,6 +20,8 @@ use crate::{
 
 /// So many files beside a path that is new to us are remembered as not to be sent.
 const PASSED_OVER: usize = 20;
+/// Looks in a row at what lies beside the path.
+const MOST_LOOKS: usize = 5;
 
 impl Lane {
     /// What the path has become since it was last looked at: renamed, packed or copied files that were
@@ -26,7 +31,13 @@ impl Lane {
         self.due = None;
         // Of a path that is new to us only the present file counts.
         let Some(since) = self.followed_since() else { return Ok(()) };
-        while self.look_beside(since, pulse).await? {}
+        for _ in 0..MOST_LOOKS {
+            if !self.look_beside(since, pulse).await? {
+                return Ok(());
+            }
+        }
+        // Something there goes on growing; the present file has its turn between.
+        self.look_again();
         Ok(())
     }
 
@@ -44,6 +55,7 @@ impl Lane {
     /// Sends what is missing of the files beside the path. True if there was anything.
     async fn look_beside(&mut self, since: SystemTime, pulse: &Pulse) -> Result<bool, Stopped> {
         let mut moved = false;
+        let mut there: HashSet<Uuid> = self.held.iter().map(|held| held.known.id).collect();
         for path in self.beside().await? {
             let opened = blocking(move || Found::open(&path)).await;
             // Gone or locked: another look will come.
@@ -51,13 +63,15 @@ impl Lane {
             if self.held.iter().any(|held| held.found.is(&found)) {
                 continue;
             }
-            let known = self.state.known(&self.path);
-            let known = match identify(&found, &known) {
+            let seen = self.state.known(&self.path);
+            let known = identify(&found, &seen);
+            there.extend(known.as_ref().map(|known| known.id));
+            let known = match known {
                 Some(known) if known.over && found.packing != Packing::Plain => continue,
                 Some(known) => known,
                 None if found.modified <= since => continue,
                 // Still being copied or packed: it may turn out to be one that is known.
-                None if !found.begins_whole || is_part(&found, &known) => {
+                None if !found.begins_whole || is_part(&found, &seen) => {
                     self.look_again();
                     continue;
                 }
@@ -67,6 +81,7 @@ impl Lane {
             let now = SystemTime::from(self.clock.now());
             let age = now.duration_since(found.modified);
             let quiet = age.is_ok_and(|age| age >= self.timing.linger);
+            there.insert(known.id);
             let mut old = Held { found, known, grown_at: Instant::now() };
             match self.ship(&mut old, quiet, pulse).await {
                 Err(Stopped::Failed(error)) => {
@@ -87,6 +102,7 @@ impl Lane {
                 }
             }
         }
+        self.state.forget(&self.path, &there)?;
         Ok(moved)
     }
 
