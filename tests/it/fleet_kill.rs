@@ -18,7 +18,7 @@ use quorate::clock::Clock;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::support::scratch::Scratch;
+use crate::support::{dice::Dice, scratch::Scratch};
 
 const INSTANCES: u64 = 5;
 const KILLS: usize = 30;
@@ -40,7 +40,7 @@ fn drill_no_line_is_lost_or_doubled_while_everything_is_killed() {
         move || write_lines(&log, lines, from)
     });
     world.ship(&log);
-    let mut dice = Dice(20_261_130);
+    let mut dice = Dice::new(20_261_130);
     for n in 0..KILLS {
         thread::sleep(Duration::from_millis(500 + dice.below(2_500)));
         match dice.below(3) {
@@ -290,16 +290,5 @@ fn until<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T 
         }
         assert!(began.elapsed() < Duration::from_secs(seconds), "{what}: not within {seconds} s");
         thread::sleep(Duration::from_millis(100));
-    }
-}
-
-/// A small generator of its own, so that a run can be repeated.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
     }
 }

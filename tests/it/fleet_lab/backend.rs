@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::traffic::Dice;
+use crate::support::dice::Dice;
 
 /// How it answers.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,9 @@ mod walk;
 
 use quorate::domain::slo::evaluate::evaluate;
 
-use self::scenario::{Dice, Scenario};
+use self::scenario::Scenario;
 use self::walk::Walk;
+use crate::support::dice::Dice;
 
 /// Whatever the report says is what walking says.
 fn compare(scenario: &Scenario) {
@@ -18,7 +19,7 @@ fn compare(scenario: &Scenario) {
 
 fn run(seeds: std::ops::Range<u64>, draw: impl Fn(&mut Dice) -> Scenario) {
     for seed in seeds {
-        let mut dice = Dice::of(seed);
+        let mut dice = Dice::new(seed);
         let scenario = draw(&mut dice);
         let result = std::panic::catch_unwind(|| compare(&scenario));
         assert!(result.is_ok(), "seed {seed}: {scenario:?}");

@@ -12,36 +12,7 @@ use quorate::domain::slo::maintenance::{Kind, Occurrence};
 use quorate::domain::slo::timeline::Spans;
 use quorate::domain::slo::window::Window;
 
-/// Numbers that look random and are the same in every run (splitmix64).
-#[derive(Debug)]
-pub(super) struct Dice(u64);
-
-impl Dice {
-    pub(super) fn of(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// From `least` to below `end`, which is more.
-    fn from(&mut self, least: i64, end: i64) -> i64 {
-        least + (self.next() % (end - least) as u64) as i64
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.next().is_multiple_of(n)
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[(self.next() % of.len() as u64) as usize]
-    }
-}
+use crate::support::dice::Dice;
 
 /// A timeline of `steps` steps from `origin`, and what is asked about it. Spans are in steps.
 #[derive(Debug)]

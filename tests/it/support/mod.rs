@@ -5,6 +5,7 @@ pub(crate) mod coordinator_end;
 pub(crate) mod coordinator_process;
 pub(crate) mod db;
 pub(crate) mod delivery;
+pub(crate) mod dice;
 pub(crate) mod drill;
 pub(crate) mod fleet_traffic;
 pub(crate) mod hook_sink;
