@@ -14,10 +14,14 @@ pub enum Undetected {
     #[error("these lines look like {name}, which cannot be read: {why}")]
     Unbuilt { name: &'static str, why: &'static str },
     #[error(
-        "no format reads 95 % of the first {lines} lines; {closest} reads {read}. Name the format, or give \
-         nginx's log_format with --log-format"
+        "no format reads 95 % of the first {lines} lines; {}. Name the format, or give nginx's log_format \
+         with --log-format", closest_words(*closest, *read)
     )]
     Unknown { lines: usize, closest: Format, read: usize },
+}
+
+fn closest_words(closest: Format, read: usize) -> String {
+    if read == 0 { "none reads any of them".to_owned() } else { format!("{closest} reads {read}") }
 }
 
 /// A format that is known and not read.

@@ -17,7 +17,7 @@ use super::{
     AppState,
     auth::{self, Role, bearer},
     error::{ApiError, ApiResult},
-    fleet_sources,
+    fleet_sources, given,
     request::{Json, Path, Query},
 };
 use crate::{
@@ -277,13 +277,10 @@ fn delivery(query: SendLogs, headers: &HeaderMap) -> ApiResult<Delivery> {
 
 /// A mapping as it stands in a query.
 fn mapping(text: &str) -> ApiResult<Mapping> {
-    let read = &mut serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(read).map_err(|error| {
-        let path = error.path().to_string();
-        let invalid =
-            Invalid::new(if path == "." { String::new() } else { path }, error.inner().to_string());
-        ApiError::Invalid(invalid.under("mapping"))
-    })
+    let refused = |invalid: Invalid| ApiError::Invalid(invalid.under("mapping"));
+    let value = serde_json::from_str(text)
+        .map_err(|error| refused(Invalid::new("", format!("is not valid JSON: {error}"))))?;
+    given::from_value(value).map_err(refused)
 }
 
 fn encoding(headers: &HeaderMap) -> ApiResult<Encoding> {

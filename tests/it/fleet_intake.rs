@@ -259,6 +259,8 @@ async fn lines_of_ones_own_are_read_by_what_their_keys_mean() {
     let source = &api.get(&format!("fleets/{shop}/sources")).await.is(200)["items"][0];
     assert_eq!(source["mapping"]["status"], "answer.code");
     assert_eq!((&source["format"], &source["format_set"]), (&json!("generic-json"), &json!(true)));
+    let cut = send(&api, &shop, "source=a&mapping=%7B", body.clone(), &[]).await;
+    assert_eq!(cut.is(422)["error"]["field"], "mapping");
     // It holds for what comes later, until it is taken back.
     let again = send(&api, &shop, "source=a", body.clone(), &[]).await.is(200);
     assert_eq!(again["accepted"], 3);

@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
+import { readyWords } from "../../lib/fleets";
 import { count, duration, NONE, plural } from "../../lib/format";
 import { type Measured, measuredBack, measuredOut } from "./measured";
 
@@ -15,7 +16,6 @@ export function PlatformCard({
   platform: Facts | null;
   removals: readonly Schemas["Removal"][];
 }) {
-  const ready = fleet.now.ready ?? fleet.now.in_rotation ?? null;
   const { minimum_s: least, worst_s: worst, return_s: back } = platform ?? {};
   const out = measuredOut(removals);
   return (
@@ -30,7 +30,7 @@ export function PlatformCard({
         <dt>What failing open would do</dt>
         <dd>{platform?.fail_open ?? "Not known."}</dd>
         <dt>Failing open now</dt>
-        <dd>{platform ? failOpenWords(platform, ready) : "Not known."}</dd>
+        <dd>{platform ? failOpenWords(platform, readyWords(fleet.now)) : "Not known."}</dd>
         <dt>A bad one is out</dt>
         <dd>
           {least == null
@@ -59,10 +59,9 @@ function slowWords(out: Measured, worst: number | null | undefined): string {
   return worst != null && out.slowest > worst + 2 ? ". The slowest took longer than the check explains" : "";
 }
 
-function failOpenWords({ fails_open_below: floor, fails_open_now: open, kind }: Facts, ready: number | null): string {
+function failOpenWords({ fails_open_below: floor, fails_open_now: open, kind }: Facts, now: string): string {
   if (!kind) return "Not known.";
   if (floor == null) return "No: it never ignores health.";
   if (open) return "Yes: it ignores health and uses all instances, also those that fail.";
-  const now = ready === null ? "How many are ready is not known" : `${count(ready)} are ready now`;
-  return floor <= 1 ? `With none ready. ${now}.` : `With fewer than ${count(floor)} ready. ${now}.`;
+  return `${floor <= 1 ? "With none ready" : `With fewer than ${count(floor)} ready`}. Now: ${now}.`;
 }

@@ -35,7 +35,7 @@ const iso = (at: number) => new Date(at * 1000).toISOString();
 export function FleetPage() {
   const { id = "" } = useParams();
   const fleet = api.useQuery("get", "/api/v1/fleets/{id}", { params: { path: { id } } }, { refetchInterval: SLOWLY });
-  if (fleet.data) return <Known fleet={fleet.data} />;
+  if (fleet.data) return <Known key={fleet.data.id} fleet={fleet.data} />;
   const gone = fleet.isError && problemOf(fleet.error).status === 404;
   return (
     <Page crumbs={[{ word: "Fleets", to: "/fleets" }, { word: "Fleet" }]}>
@@ -58,7 +58,8 @@ function Known({ fleet }: { fleet: Fleet }) {
   const { from, to } = readRange(range, now);
   const until = Math.floor(now / 60) * 60;
   const recent = { from: iso(until - RECENT), to: iso(until) };
-  const often = { refetchInterval: SLOWLY };
+  // The minute goes on and asks anew; until the answer comes, the last one stands.
+  const often = { refetchInterval: SLOWLY, placeholderData: <T,>(before: T) => before };
   const health = api.useQuery(
     "get",
     "/api/v1/fleets/{id}/health",
@@ -70,9 +71,14 @@ function Known({ fleet }: { fleet: Fleet }) {
   const [limit, setLimit] = useState(20);
   const findings = api.useQuery("get", "/api/v1/fleets/{id}/findings", { params: { path, query: { limit } } }, often);
   const removals = api.useQuery("get", "/api/v1/fleets/{id}/removals", { params: { path, query: { limit: 100 } } });
-  const events = api.useQuery("get", "/api/v1/fleets/{id}/events", {
-    params: { path, query: { from: iso(from), to: iso(to), limit: 500 } },
-  });
+  const events = api.useQuery(
+    "get",
+    "/api/v1/fleets/{id}/events",
+    {
+      params: { path, query: { from: iso(from), to: iso(to), limit: 500 } },
+    },
+    often,
+  );
   const open = (findings.data?.items ?? []).filter((finding) => !finding.to);
   const worst = open.find((finding) => finding.id === fleet.now.worst?.id);
   const items = instances.data?.items;

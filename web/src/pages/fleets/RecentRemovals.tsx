@@ -1,17 +1,23 @@
 import { useQueries } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
-import { Empty } from "../../components/Status";
+import { Empty, Failed, Loading } from "../../components/Status";
 import { useNow } from "../../lib/ticker";
+import { epoch } from "../../lib/time";
 import { RemovalTable } from "../fleet/RemovalTable";
 
 type Fleet = Schemas["Fleet"];
 
+/** s. */
+const DAY = 86_400;
+
 /** What was taken out of rotation in the last day, in every fleet. */
 export function RecentRemovals({ fleets }: { fleets: readonly Fleet[] }) {
   const now = useNow();
-  const from = new Date(Math.floor(now / 60) * 60_000 - 86_400_000).toISOString();
+  // Asked for once, so that nothing vanishes while it is asked for anew; what grows old is left out here.
+  const [from] = useState(() => new Date((now - DAY) * 1000).toISOString());
   const answers = useQueries({
     queries: fleets.map((fleet) =>
       api.queryOptions("get", "/api/v1/fleets/{id}/removals", {
@@ -21,11 +27,17 @@ export function RecentRemovals({ fleets }: { fleets: readonly Fleet[] }) {
   });
   const rows = fleets
     .flatMap((fleet, i) => (answers[i]?.data?.items ?? []).map((removal) => ({ fleet, removal })))
+    .filter(({ removal }) => (epoch(removal.removed_at) ?? 0) >= now - DAY)
     .sort((a, b) => b.removal.removed_at.localeCompare(a.removal.removed_at))
     .slice(0, 50);
+  const failed = answers.find((answer) => answer.isError);
   return (
     <Card title="Removed and returned" beside="last 24 h, every fleet">
-      {rows.length === 0 ? (
+      {answers.some((answer) => answer.isPending) ? (
+        <Loading rows={2} />
+      ) : failed ? (
+        <Failed error={failed.error} retry={() => void failed.refetch()} />
+      ) : rows.length === 0 ? (
         <Empty>Nothing was taken out of rotation.</Empty>
       ) : (
         <RemovalTable

@@ -140,15 +140,27 @@ const iso = (at: number) => new Date(at * 1000).toISOString();
 
 function Row({ fleet, now }: { fleet: Fleet; now: number }) {
   const to = whole(now);
-  const health = api.useQuery("get", "/api/v1/fleets/{id}/health", {
-    params: { path: { id: fleet.id }, query: { from: iso(to - DAY), to: iso(to), step: 900 } },
-  });
-  const recent = api.useQuery("get", "/api/v1/fleets/{id}/health", {
-    params: { path: { id: fleet.id }, query: { from: iso(to - RECENT), to: iso(to), step: 60 } },
-  });
-  const removals = api.useQuery("get", "/api/v1/fleets/{id}/removals", {
-    params: { path: { id: fleet.id }, query: { from: iso(whole(to - 30 * DAY)), limit: 200 } },
-  });
+  const params = (query: { from: string; to: string; step: number }) => ({ params: { path: { id: fleet.id }, query } });
+  // The minute goes on and asks anew; until the answer comes, the last one stands.
+  const keep = { placeholderData: <T,>(before: T) => before };
+  const health = api.useQuery(
+    "get",
+    "/api/v1/fleets/{id}/health",
+    params({ from: iso(to - DAY), to: iso(to), step: 900 }),
+    keep,
+  );
+  const recent = api.useQuery(
+    "get",
+    "/api/v1/fleets/{id}/health",
+    params({ from: iso(to - RECENT), to: iso(to), step: 60 }),
+    keep,
+  );
+  const removals = api.useQuery(
+    "get",
+    "/api/v1/fleets/{id}/removals",
+    { params: { path: { id: fleet.id }, query: { from: iso(whole(to - 30 * DAY)), limit: 200 } } },
+    keep,
+  );
   const mark = fleetMark(fleet);
   const quiet = fleet.now.state === "ok";
   const known = fleet.now.state !== "no_data" && recent.data !== undefined;
@@ -185,11 +197,11 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
         )}
       </td>
       <td className={`num end${failed !== null && failed > 0.01 ? " strong" : ""}`}>
-        {percent(failed, 1)}
+        {recent.isPending ? "" : percent(failed, 1)}
         {failed !== null && <span className="phone-only"> failed</span>}
       </td>
       <td className="num off">
-        {slowest?.ttr_ms != null ? duration(slowest.ttr_ms / 1000) : NONE}
+        {slowest?.ttr_ms != null ? duration(slowest.ttr_ms / 1000) : removals.isPending ? "" : NONE}
         {slowest?.minimum_ms != null && <div className="muted small">{duration(slowest.minimum_ms / 1000)}</div>}
       </td>
       <td className={`third logs ${fleet.now.live_sources === 0 && fleet.now.sources > 0 ? "strong" : "soft"}`}>
