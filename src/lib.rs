@@ -17,6 +17,7 @@
 //! | **inside** | |
 //! | [`store`] | EVERY SQL STATEMENT, a file per subject; functions take a connection |
 //! | [`triage`] | reports or silence → states, incidents, notices, in one transaction: the only door |
+//! | [`publish`] | figures as documents: reports as CSV and HTML, OpenSLO, badges and feeds; pure |
 //! | [`notify`] | the outbox's other end: claim, render (pure), send, settle; a file per channel |
 //! | [`intake`] | batches of log lines → sums and events of fleets, exactly once by file and offset |
 //! | [`upkeep`] | timed chores as steps: sweep, partitions, roll-ups, refolds of late reports, retention; judging fleets |
@@ -104,6 +105,7 @@ pub mod notify;
 pub mod probe;
 pub mod process;
 pub mod protocol;
+pub mod publish;
 pub mod shipper;
 pub mod store;
 pub mod triage;

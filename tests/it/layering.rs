@@ -21,9 +21,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "clock",
         ],
     ),
-    ("api", &["triage", "intake", "notify", "store", "protocol", "process", "domain", "clock"]),
-    ("upkeep", &["triage", "intake", "store", "net", "domain", "clock"]),
-    ("notify", &["store", "net", "domain", "clock"]),
+    (
+        "api",
+        &[
+            "triage", "intake", "notify", "publish", "store", "protocol", "process", "domain",
+            "clock",
+        ],
+    ),
+    ("upkeep", &["triage", "intake", "publish", "store", "net", "domain", "clock"]),
+    ("notify", &["publish", "store", "net", "domain", "clock"]),
     ("triage", &["store", "domain"]),
     ("intake", &["store", "accesslog", "domain"]),
     ("agent", &["probe", "uplink", "protocol", "domain", "config", "process", "clock"]),
@@ -32,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("probe", &["net", "domain"]),
     ("net", &["domain"]),
     ("store", &["domain"]),
+    ("publish", &["domain"]), // figures as documents
     ("protocol", &["domain"]),
     ("accesslog", &["domain"]),
     ("domain", &[]),

@@ -41,6 +41,7 @@ mod probe_dns;
 mod probe_hostile;
 mod probe_http;
 mod probe_tls;
+mod publish;
 mod races;
 mod retention;
 mod ship;

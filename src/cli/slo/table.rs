@@ -3,9 +3,9 @@
 use crate::cli::term::{Ink, Mark, Term, counted, cut_middle, pad, pad_left, wrap_after};
 use crate::domain::Millis;
 use crate::domain::slo::budget::State;
-use crate::domain::slo::ratio::Ratio;
 use crate::domain::slo::report::Report;
 use crate::domain::slo::window::zone;
+use crate::publish::wording::{exact, percent};
 
 /// Outages and days that are listed; the rest is counted.
 const LISTED: usize = 20;
@@ -347,56 +347,5 @@ impl Page<'_> {
         let text = at.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string();
         let text = text.strip_suffix(".000").unwrap_or(&text);
         text.strip_suffix(":00").unwrap_or(text).to_owned()
-    }
-}
-
-/// Percent with three decimals, cut off; the exact share stands in the report.
-fn percent(ratio: Option<f64>) -> String {
-    const PARTS: f64 = 1e12;
-    let Some(ratio) = ratio else { return "–".to_owned() };
-    let mut parts = (ratio.abs() * PARTS).round() as u128;
-    if ratio < 1.0 {
-        parts = parts.min(PARTS as u128 - 1); // less than all of it is never told as all of it
-    }
-    let sign = if ratio < 0.0 { "-" } else { "" };
-    let text = Ratio::new(parts, PARTS as u128).percent(3).unwrap_or_default();
-    format!("{sign}{text}\u{a0}%")
-}
-
-/// `743 h`, `44 min 34.8 s`: everything down to the millisecond.
-fn exact(length: Millis) -> String {
-    let (seconds, millis) = (length / 1_000, length % 1_000);
-    let mut parts = Vec::new();
-    for (number, unit) in [(seconds / 3_600, "h"), (seconds / 60 % 60, "min")] {
-        if number > 0 {
-            parts.push(format!("{number}\u{a0}{unit}"));
-        }
-    }
-    let fraction = format!(".{millis:03}");
-    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
-    if seconds % 60 > 0 || millis > 0 || parts.is_empty() {
-        parts.push(format!("{}{fraction}\u{a0}s", seconds % 60));
-    }
-    parts.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_told_to_the_millisecond() {
-        assert_eq!(exact(0), "0\u{a0}s");
-        assert_eq!(exact(2_674_800), "44\u{a0}min 34.8\u{a0}s");
-        assert_eq!(exact(743 * 3_600_000), "743\u{a0}h");
-        assert_eq!(exact(3_600_001), "1\u{a0}h 0.001\u{a0}s");
-    }
-
-    #[test]
-    fn percentages_are_cut_off() {
-        assert_eq!(percent(Some(0.9999999)), "99.999\u{a0}%");
-        assert_eq!(percent(Some(1.0)), "100.000\u{a0}%");
-        assert_eq!(percent(Some(0.29)), "29.000\u{a0}%", "not 28.999, which its double would give");
-        assert_eq!(percent(None), "–");
     }
 }

@@ -1,5 +1,6 @@
 //! Fills in the report.
 
+use super::breakdown::{days, locations, members};
 use super::budget::{self, Budget};
 use super::burn::{self, Standing};
 use super::definition::{Definition, Rule, RuleSeverity, Sli};
@@ -10,15 +11,13 @@ use super::natural::Natural;
 use super::outage;
 use super::ratio::{Ratio, target_percent};
 use super::report::{
-    Alert, Availability, BudgetOf, BurnOf, Coverage, Day, Events, Incidents, Location, Maintenance,
-    Member, OutageOf, Outages, QuorumOf, Report, RequestShares, Slo, TimeMs, WindowKind, WindowOf,
-    stamp,
+    Alert, Availability, BudgetOf, BurnOf, Coverage, Events, Incidents, Maintenance, OutageOf,
+    Outages, QuorumOf, Report, RequestShares, Slo, TimeMs, WindowKind, WindowOf, stamp,
 };
-use super::slot::{Grid, Outcome, Policy, SlotResult};
-use super::timeline::{Piece, Timeline, Totals};
-use super::window::{self, Window};
+use super::slot::Policy;
+use super::timeline::Totals;
+use super::window;
 use super::{latency, maintenance, warning};
-use crate::domain::Millis;
 
 /// The report on one window.
 pub(super) fn report(
@@ -82,7 +81,7 @@ pub(super) fn report(
         latency_ms: latency::of(batches.iter().copied()),
         locations: locations(definition, inputs, view, engine),
         maintenance: maintenance_of(inputs, view),
-        days: days(definition, view, engine),
+        days: days(definition, view, engine, &found),
         members,
         members_mean,
         warnings: warning::of(definition),
@@ -171,14 +170,18 @@ fn availability(
     let engine = Engine::raw(definition, inputs, &view.base);
     let raw = engine.measure(view.bounds.start, view.end);
     let float = |ratio: Option<Ratio>| ratio.and_then(|ratio| ratio.to_f64());
+    let percent = |ratio: Option<Ratio>| ratio.and_then(|r| r.percent(definition.decimals));
     let met = measured.met(&definition.target.ratio());
     let (good, total) = whole_numbers(measured);
     Availability {
         ratio: float(measured.ratio()),
-        pct: measured.ratio().and_then(|ratio| ratio.percent(definition.decimals)),
+        pct: percent(measured.ratio()),
         best: float(measured.best()),
+        best_pct: percent(measured.best()),
         worst: float(measured.worst()),
+        worst_pct: percent(measured.worst()),
         raw: float(raw.ratio()),
+        raw_pct: percent(raw.ratio()),
         met,
         attainment_to_date: met,
         good_num: good,
@@ -211,6 +214,7 @@ fn coverage(definition: &Definition, measured: &Measured, totals: &Totals) -> Co
     let fill = (elapsed > 0).then(|| Ratio::new(monitored as u128, elapsed as u128));
     Coverage {
         ok: ratio.as_ref().is_some_and(|ratio| *ratio >= definition.coverage_min.ratio()),
+        pct: ratio.as_ref().and_then(|ratio| ratio.percent(definition.decimals)),
         ratio: ratio.and_then(|ratio| ratio.to_f64()),
         window_fill: fill.and_then(|fill| fill.to_f64()),
     }
@@ -313,64 +317,6 @@ fn outage_of(outage: &outage::Outage) -> OutageOf {
     }
 }
 
-fn locations(
-    definition: &Definition,
-    inputs: &Inputs,
-    view: &View,
-    engine: &Engine,
-) -> Vec<Location> {
-    let (start, end) = (view.bounds.start, view.end);
-    let counts = engine.evidence.by_location(start, end);
-    let of = |(place, id): (usize, &String)| {
-        let place = place as u16;
-        let own = counts.get(&place).copied().unwrap_or_default();
-        let batches = engine.evidence.within(start, end).iter().copied();
-        let timed = latency::of(batches.filter(|batch| batch.location == place));
-        let slots = match &inputs.truth {
-            Truth::Slots(grid) => Some(alone(*grid, place, view, engine)),
-            _ => None,
-        };
-        let ratio = match &slots {
-            Some(totals) => engine.time(totals).ratio(),
-            None => (own.valid() > 0).then(|| Ratio::new(own.ok.into(), own.valid().into())),
-        };
-        Location {
-            id: id.clone(),
-            pct: ratio.as_ref().and_then(|ratio| ratio.percent(definition.decimals)),
-            ratio: ratio.and_then(|ratio| ratio.to_f64()),
-            down_ms: slots.map(|totals| totals.down),
-            unknown_ms: slots.map(|totals| totals.unknown),
-            events: own.valid(),
-            p50: timed.p50,
-            p95: timed.p95,
-            p99: timed.p99,
-        }
-    };
-    inputs.locations.iter().enumerate().map(of).collect()
-}
-
-/// Time of one location by its own results: whatever it found holds at once, and it is never down for
-/// being silent.
-fn alone(grid: Grid, place: u16, view: &View, engine: &Engine) -> Totals {
-    let batches = engine.evidence.within(Millis::MIN, Millis::MAX).iter();
-    let results = batches.filter(|batch| batch.location == place).map(|batch| SlotResult {
-        at: batch.at,
-        location: 0,
-        outcome: match (batch.ok, batch.fail) {
-            (0, 0) => Outcome::Invalid,
-            (0, _) => Outcome::Fail,
-            _ => Outcome::Ok,
-        },
-    });
-    let line = Grid::alone(grid.interval).timeline(results, view.bounds.start, view.end);
-    let out = &engine.evidence.out;
-    line.laid_over(out, |piece| Piece {
-        condition: view.figures.at(piece.from).unwrap_or(piece.condition),
-        ..piece
-    })
-    .totals(view.bounds.start, view.end)
-}
-
 fn maintenance_of(inputs: &Inputs, view: &View) -> Vec<Maintenance> {
     let (start, end) = (view.bounds.start, view.end);
     let credited = maintenance::credited(&inputs.maintenance, &view.figures, start, end);
@@ -386,45 +332,4 @@ fn maintenance_of(inputs: &Inputs, view: &View) -> Vec<Maintenance> {
             reason: m.reason.clone(),
         })
         .collect()
-}
-
-fn days(definition: &Definition, view: &View, engine: &Engine) -> Vec<Day> {
-    let zone = match &definition.window {
-        Window::Calendar { zone, .. } => zone.clone(),
-        _ => window::zone(&definition.timezone).unwrap_or(jiff::tz::TimeZone::UTC),
-    };
-    let list = window::days(&zone, view.bounds.start, view.end);
-    list.into_iter()
-        .map(|day| {
-            let totals = view.figures.totals(day.from, day.to);
-            let measured = engine.measure(day.from, day.to);
-            Day {
-                date: day.date.to_string(),
-                length_ms: day.to - day.from,
-                down_ms: totals.down,
-                partial_ms: totals.partial,
-                unknown_ms: totals.unknown,
-                excluded_ms: totals.excluded,
-                pct: measured.ratio().and_then(|ratio| ratio.percent(definition.decimals)),
-            }
-        })
-        .collect()
-}
-
-/// Each member by itself, and the mean of those that were measured: a statistic, not an SLO.
-fn members(inputs: &Inputs, view: &View, engine: &Engine) -> (Option<Vec<Member>>, Option<f64>) {
-    if !matches!(inputs.truth, Truth::Members(..)) {
-        return (None, None);
-    }
-    let (start, end) = (view.bounds.start, view.end);
-    let of = |line: &Timeline| engine.time(&line.totals(start, end)).ratio();
-    let ratios: Vec<_> = view.members.iter().map(|(id, line)| (id, of(line))).collect();
-    let known: Vec<&Ratio> = ratios.iter().filter_map(|(_, ratio)| ratio.as_ref()).collect();
-    let sum = known.iter().fold(Ratio::whole(0), |sum, ratio| sum.plus(ratio));
-    let mean = sum.over(&Ratio::whole(known.len() as u128)).to_f64();
-    let list = ratios.iter().map(|(id, ratio)| Member {
-        id: (*id).clone(),
-        ratio: ratio.as_ref().and_then(Ratio::to_f64),
-    });
-    (Some(list.collect()), mean)
 }

@@ -1,6 +1,6 @@
 //! Error budget and state (spec: slo 4.1 and 4.2).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::definition::Target;
 use super::measure::Measured;
@@ -73,7 +73,7 @@ impl Budget {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Ok,
@@ -86,6 +86,20 @@ pub enum State {
     Breached,
     /// Too little was seen to say.
     NoData,
+}
+
+impl State {
+    /// As it is spelt in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::AtRisk => "at_risk",
+            Self::Burning => "burning",
+            Self::Exhausted => "exhausted",
+            Self::Breached => "breached",
+            Self::NoData => "no_data",
+        }
+    }
 }
 
 /// What a state is made of, beside the budget.

@@ -163,27 +163,40 @@ impl<'a> Evidence<'a> {
         self.planned(from, to).max(seen)
     }
 
+    /// The same of one location, with what it gave.
+    pub fn expected_of(&self, location: u16, from: Millis, to: Millis, counts: &Counts) -> u64 {
+        let seen = counts.valid() + counts.invalid;
+        if self.plans.is_empty() {
+            return seen + counts.missing;
+        }
+        let planned: i64 = self.plans.iter().map(|plan| self.cells(plan, location, from, to)).sum();
+        (planned.max(0) as u64).max(seen)
+    }
+
     /// Runs by plan in `[from, to)`, outside the time that does not count.
     pub fn planned(&self, from: Millis, to: Millis) -> u64 {
-        let mut all = 0_i64;
-        for plan in self.plans {
-            let (from, to) = (plan.from.max(from), plan.to.min(to));
-            let cells = |a: Millis, b: Millis| {
-                (ceil_div(b, plan.interval) - ceil_div(a, plan.interval)).max(0)
-            };
-            for location in &plan.locations {
-                all += cells(from, to.max(from));
-                let lost = match self.scoped.get(location) {
-                    None => self.out.within(from, to).map(|(a, b)| cells(a, b)).sum::<i64>(),
-                    Some(own) => Spans::union(self.out.iter().chain(own.iter()))
-                        .within(from, to)
-                        .map(|(a, b)| cells(a, b))
-                        .sum(),
-                };
-                all -= lost;
-            }
+        let of = |plan: &Plan| -> i64 {
+            plan.locations.iter().map(|location| self.cells(plan, *location, from, to)).sum()
+        };
+        self.plans.iter().map(of).sum::<i64>().max(0) as u64
+    }
+
+    /// Runs of one location by one plan.
+    fn cells(&self, plan: &Plan, location: u16, from: Millis, to: Millis) -> i64 {
+        if !plan.locations.contains(&location) {
+            return 0;
         }
-        all.max(0) as u64
+        let (from, to) = (plan.from.max(from), plan.to.min(to));
+        let cells =
+            |a: Millis, b: Millis| (ceil_div(b, plan.interval) - ceil_div(a, plan.interval)).max(0);
+        let lost: i64 = match self.scoped.get(&location) {
+            None => self.out.within(from, to).map(|(a, b)| cells(a, b)).sum(),
+            Some(own) => Spans::union(self.out.iter().chain(own.iter()))
+                .within(from, to)
+                .map(|(a, b)| cells(a, b))
+                .sum(),
+        };
+        cells(from, to.max(from)) - lost
     }
 }
 

@@ -1,6 +1,6 @@
 //! Latencies of passes (spec: slo 3.7): nearest rank while results are kept, from histograms after.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::evidence::{Batch, Timing};
 use super::ratio::Ratio;
@@ -10,7 +10,7 @@ use crate::domain::sketch::Sketch;
 pub const RELATIVE_ERROR: f64 = 1.0 / 32.0;
 
 /// Milliseconds; none without a pass that was timed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub n: u64,
     pub mean: Option<f64>,
@@ -23,7 +23,7 @@ pub struct Latency {
     pub max: Option<f64>,
     /// From histograms: percentiles may be off by `relative_error`.
     pub approx: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_error: Option<f64>,
 }
 

@@ -10,11 +10,12 @@
 //!   and the figures made from them.
 //! * [`budget`]: what may be bad, and the state; [`burn`]: rates and the rules that fire;
 //!   [`resolution`]: whether the probe can tell.
-//! * [`evaluate`]: all of it in order, `assemble` into a [`report`], hashed in its one spelling
+//! * [`evaluate`]: all of it in order, `assemble` (its lists: `breakdown`) into a [`report`], hashed in its one spelling
 //!   ([`canonical`]).
 //! * `warning`: what is strange about a definition. [`ratio`], [`natural`]: exact fractions.
 
 mod assemble;
+mod breakdown;
 pub mod budget;
 pub mod burn;
 pub mod canonical;

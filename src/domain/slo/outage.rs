@@ -1,6 +1,6 @@
 //! Outages and the figures made from them (spec: slo 3.11 and its settled points).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::timeline::{Condition, Timeline};
 use crate::domain::Millis;
@@ -43,7 +43,7 @@ pub struct Outage {
 }
 
 /// Milliseconds, or numbers of outages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// With downtime in the window.
     pub count: u64,

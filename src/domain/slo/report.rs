@@ -2,7 +2,7 @@
 //! made from. Ratios are the nearest doubles of exact quotients, percentages are cut off, durations are
 //! whole milliseconds, times are RFC 3339 in UTC; null is "nothing can be said".
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::State;
@@ -11,7 +11,7 @@ use super::latency::Latency;
 use super::outage::Figures;
 use crate::domain::Millis;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub slo: Slo,
     pub window: WindowOf,
@@ -20,7 +20,7 @@ pub struct Report {
     pub coverage: Coverage,
     pub events: Events,
     /// Only for `requests`: how much was judged by them, and how much by the monitor.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestShares>,
     pub budget: BudgetOf,
     pub state: State,
@@ -32,9 +32,9 @@ pub struct Report {
     pub locations: Vec<Location>,
     pub maintenance: Vec<Maintenance>,
     pub days: Vec<Day>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<Member>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members_mean: Option<f64>,
     pub warnings: Vec<Warning>,
     pub data_revision: Option<i64>,
@@ -43,7 +43,7 @@ pub struct Report {
     pub sha256: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slo {
     pub id: Option<String>,
     pub name: Option<String>,
@@ -62,14 +62,14 @@ pub struct Slo {
     pub definition_revision: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowKind {
     pub kind: String,
     pub duration: Option<String>,
     pub timezone: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QuorumOf {
     pub policy: String,
     pub k: Option<u32>,
@@ -77,7 +77,7 @@ pub struct QuorumOf {
     pub confirm: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowOf {
     pub start: String,
     pub end: String,
@@ -94,7 +94,7 @@ pub struct WindowOf {
 
 /// The first seven add up to the elapsed part of the window; `degraded` and `suppressed` are contained in
 /// `up`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeMs {
     pub up: Millis,
     pub down: Millis,
@@ -108,14 +108,17 @@ pub struct TimeMs {
     pub suppressed: Millis,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Availability {
     pub ratio: Option<f64>,
     pub pct: Option<String>,
     pub best: Option<f64>,
+    pub best_pct: Option<String>,
     pub worst: Option<f64>,
+    pub worst_pct: Option<String>,
     /// With no maintenance left out.
     pub raw: Option<f64>,
+    pub raw_pct: Option<String>,
     pub met: Option<bool>,
     /// The same of what is over by now, which a running window may still make good.
     pub attainment_to_date: Option<bool>,
@@ -127,14 +130,15 @@ pub struct Availability {
     pub approx: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     pub ratio: Option<f64>,
+    pub pct: Option<String>,
     pub window_fill: Option<f64>,
     pub ok: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
     pub good: u64,
     pub total: u64,
@@ -143,14 +147,14 @@ pub struct Events {
     pub missing: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestShares {
     pub by_requests_ms: u64,
     pub by_monitor_ms: u64,
 }
 
 /// `*_ms` for indicators of time, `total` and `remaining` for those of events.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BudgetOf {
     pub total_ms: Option<Millis>,
     pub total: Option<f64>,
@@ -162,14 +166,14 @@ pub struct BudgetOf {
     pub exhausts_at_if_down: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BurnOf {
     pub lookback: String,
     pub rate: Option<f64>,
     pub coverage: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     pub rule: String,
     pub severity: RuleSeverity,
@@ -182,14 +186,14 @@ pub struct Alert {
     pub since: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outages {
     #[serde(flatten)]
     pub figures: Figures,
     pub list: Vec<OutageOf>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutageOf {
     pub start: String,
     pub end: Option<String>,
@@ -201,13 +205,13 @@ pub struct OutageOf {
     pub incident: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Incidents {
     /// Incidents with downtime in the window; without any on record, outages.
     pub count: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Location {
     pub id: String,
     pub ratio: Option<f64>,
@@ -216,12 +220,16 @@ pub struct Location {
     pub down_ms: Option<Millis>,
     pub unknown_ms: Option<Millis>,
     pub events: u64,
+    /// Of the events, those that passed.
+    pub good: u64,
+    /// Valid results of expected ones, or known of measured time where slots give it a timeline.
+    pub coverage_pct: Option<String>,
     pub p50: Option<f64>,
     pub p95: Option<f64>,
     pub p99: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Maintenance {
     pub id: String,
     pub start: String,
@@ -233,7 +241,7 @@ pub struct Maintenance {
 }
 
 /// A civil day of the SLO's zone, as far as it lies in the window and is over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Day {
     pub date: String,
     pub length_ms: Millis,
@@ -242,19 +250,22 @@ pub struct Day {
     pub unknown_ms: Millis,
     pub excluded_ms: Millis,
     pub pct: Option<String>,
+    /// Outages with downtime on the day.
+    pub outages: u64,
+    pub latency_p95_ms: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     pub id: String,
     pub ratio: Option<f64>,
 }
 
 /// Something that is strange about the definition, and does not stop it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
-    pub code: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     pub message: String,
 }

@@ -20,7 +20,8 @@ pub(super) fn of(definition: &Definition) -> Vec<Warning> {
                 "the smallest outage that counts lasts {smallest}, and the budget is {budget}: {what}"
             )
         };
-        let warning = |code, what| Warning { code, rule: None, message: text(what) };
+        let warning =
+            |code: &str, what| Warning { code: code.to_owned(), rule: None, message: text(what) };
         match resolution::check(resolution, definition.target, window) {
             Fit::Fine => {}
             Fit::Coarse => out.push(warning("resolution_warn", "one bad round is enough to page")),
@@ -30,7 +31,11 @@ pub(super) fn of(definition: &Definition) -> Vec<Warning> {
         }
     }
     for rule in &definition.rules {
-        let warning = |code, message| Warning { code, rule: Some(rule.name.clone()), message };
+        let warning = |code: &str, message| Warning {
+            code: code.to_owned(),
+            rule: Some(rule.name.clone()),
+            message,
+        };
         if rule.exceeds(window) {
             let (long, whole) = (span(rule.long), span(window));
             let message = format!("looks back {long}, and the window is {whole}: left out");
