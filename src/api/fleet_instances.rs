@@ -1,6 +1,6 @@
 //! A fleet by instance: each beside its peers, and route classes by instance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -20,7 +20,14 @@ use super::{
     request::{At, Json, List, Path, Query},
 };
 use crate::{
-    domain::fleet::{engine::interval99, share},
+    domain::{
+        fleet::{
+            cell::Cell,
+            engine::interval99,
+            share::{self, Beside},
+        },
+        sketch::Sketch,
+    },
     intake::{
         names::InstanceNames,
         sums::{self, Sum},
@@ -67,12 +74,13 @@ pub struct FleetInstance {
     /// Its own interval of 99 %.
     pub error_low: Option<f64>,
     pub error_high: Option<f64>,
-    /// What the peers' shares on the same routes would give; null where they say too little.
+    /// What the shares of its peers on the same routes would give, without those whom an open finding
+    /// blames and those who are unlike the rest; null where the peers say too little.
     pub peers_share: Option<f64>,
     pub faults: InstanceFaults,
     pub p50_ms: Option<f64>,
     pub p90_ms: Option<f64>,
-    /// Of the peers, all routes together.
+    /// Of its peers, all routes together, without those that are blamed or much slower than the rest.
     pub peers_p90_ms: Option<f64>,
     /// Of all attempts of the span.
     pub share: Option<f64>,
@@ -147,12 +155,12 @@ async fn list_instances(
             ..InstanceRow::default()
         });
     }
-    let all: u64 = whole.cells.values().flat_map(BTreeMap::values).map(|c| c.attempts).sum();
+    let peers = Peers::of(&whole, &standing);
     let mut shown: Vec<FleetInstance> = rows
         .into_values()
         .map(|row| {
             let flips = flips(&row.name);
-            instance(row, &whole, all, flips, &standing)
+            instance(row, &whole, &peers, flips, &standing)
         })
         .collect();
     shown.sort_by(|a, b| {
@@ -214,22 +222,49 @@ async fn whole(
     Ok(sums.into_values().next().unwrap_or_default())
 }
 
+/// What every instance is set beside.
+struct Peers<'a> {
+    beside: Beside<'a>,
+    latencies: BTreeMap<&'a str, Sketch>,
+    blamed: BTreeSet<&'a str>,
+    /// Attempts of all.
+    all: u64,
+}
+
+impl<'a> Peers<'a> {
+    fn of(whole: &'a Sum, standing: &'a Standing) -> Self {
+        let findings = standing.findings.iter().map(|row| &row.finding);
+        let comparing = findings.filter(|finding| finding.kind.compares());
+        let blamed: BTreeSet<&str> =
+            comparing.flat_map(|finding| finding.instances.iter().map(String::as_str)).collect();
+        let latency = |of: &BTreeMap<String, Cell>| merged(of.values()).latency;
+        Self {
+            beside: Beside::of_cells(&whole.cells, |name| blamed.contains(name)),
+            latencies: whole.cells.iter().map(|(n, of)| (n.as_str(), latency(of))).collect(),
+            blamed,
+            all: whole.cells.values().flat_map(BTreeMap::values).map(|c| c.attempts).sum(),
+        }
+    }
+
+    fn p90(&self, name: &str) -> Option<u32> {
+        share::p90_of_peers(name, &self.latencies, |other| self.blamed.contains(other))
+    }
+}
+
 fn instance(
     row: InstanceRow,
     whole: &Sum,
-    all: u64,
+    peers: &Peers<'_>,
     flips: usize,
     standing: &Standing,
 ) -> FleetInstance {
     let own = merged(whole.cells.get(&row.name).into_iter().flat_map(BTreeMap::values));
-    let peers = merged(
-        whole.cells.iter().filter(|(name, _)| **name != row.name).flat_map(|(_, of)| of.values()),
-    );
     let interval = (own.attempts > 0).then(|| interval99(own.errors(), own.attempts));
     let named = |w: &&store::fleet_findings::FindingRow| w.finding.instances.contains(&row.name);
     let of = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
     FleetInstance {
-        peers_share: share::of_peers(&row.name, &whole.cells),
+        peers_share: peers.beside.expected(&row.name),
+        peers_p90_ms: millis(peers.p90(&row.name)),
         findings: standing.findings.iter().filter(named).map(FindingBrief::from).collect(),
         instance: row.name,
         aliases: row.aliases,
@@ -255,8 +290,7 @@ fn instance(
         },
         p50_ms: millis(own.latency.quantile(0.5)),
         p90_ms: millis(own.latency.quantile(0.9)),
-        peers_p90_ms: millis(peers.latency.quantile(0.9)),
-        share: of(own.attempts, all),
+        share: of(own.attempts, peers.all),
         bytes: own.bytes,
         probes_passed: own.probes_passed,
         probes_failed: own.probes_failed,

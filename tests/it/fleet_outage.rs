@@ -65,6 +65,11 @@ async fn one_bad_instance_is_named_told_once_and_over() {
             let worst = &instances["items"][0];
             assert_eq!(worst["instance"], "app/app2");
             assert!(worst["error_low"].as_f64().unwrap() > worst["peers_share"].as_f64().unwrap());
+            // The sound ones are compared with one another, not with the one that a finding names.
+            for sound in instances["items"].as_array().unwrap().iter().skip(1) {
+                let peers = sound["peers_share"].as_f64().unwrap();
+                assert!(peers < 0.01, "{sound}");
+            }
             // No state line came: traffic alone shows them.
             for one in instances["items"].as_array().unwrap() {
                 assert_eq!(

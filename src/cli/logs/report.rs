@@ -1,5 +1,7 @@
 //! What is told of the logs that were read: figures by instance, readiness, removals, findings.
 
+use std::collections::BTreeSet;
+
 use super::judge::Pool;
 use super::part::Counts;
 use super::read::Outcome;
@@ -53,7 +55,7 @@ pub(super) struct Standing {
     pub(super) cell: Cell,
     /// Share of its attempts that failed, with the 99 % interval; none without attempts.
     pub(super) failed: Option<(f64, f64, f64)>,
-    /// What its peers make of the same routes.
+    /// What its peers make of the same routes, without those whom a finding blames.
     pub(super) peers: Option<f64>,
     /// Of the pool's attempts.
     pub(super) share: f64,
@@ -110,6 +112,10 @@ impl PoolReport {
         let totals = &pool.totals;
         let all = totals.attempts();
         let lives = pool.timeline.instances();
+        let comparing = pool.findings().filter(|finding| finding.kind.compares());
+        let blamed: BTreeSet<&str> =
+            comparing.flat_map(|finding| finding.instances.iter().map(String::as_str)).collect();
+        let beside = totals.beside(|name| blamed.contains(name));
         let mut names: Vec<&String> = totals.instances.keys().chain(lives.keys()).collect();
         names.sort_unstable();
         names.dedup();
@@ -127,7 +133,7 @@ impl PoolReport {
                     .map(|life| life.aliases.iter().cloned().collect())
                     .unwrap_or_default(),
                 failed,
-                peers: totals.peers_share(name),
+                peers: beside.seen(name),
                 share: if all == 0 { 0.0 } else { cell.attempts as f64 / all as f64 },
                 restarts: life.map(|life| life.restarts).unwrap_or_default(),
                 transitions: life.map_or(0, |life| life.transitions),

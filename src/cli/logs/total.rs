@@ -1,11 +1,11 @@
-//! The sums of everything that was read, and how an instance stands beside its peers.
+//! The sums of everything that was read.
 
 use std::collections::BTreeMap;
 
-use crate::domain::fleet::cell::{Cell, PoolCell, Window};
-
-/// A route where the peers have fewer attempts says nothing of what is usual there.
-const ENOUGH_ON_ROUTE: u64 = 50;
+use crate::domain::fleet::{
+    cell::{Cell, PoolCell, Window},
+    share::{Beside, Row},
+};
 
 /// Sums of one pool.
 #[derive(Debug, Default)]
@@ -60,21 +60,13 @@ impl Totals {
         self.instances.values().map(|total| total.cell.attempts).sum()
     }
 
-    /// The share of attempts that would have failed on an instance, had they gone to its peers: on the
-    /// same routes, of those where the peers have enough. None without peers.
-    pub(super) fn peers_share(&self, instance: &str) -> Option<f64> {
-        let own = self.instances.get(instance)?;
-        let (mut weighted, mut attempts) = (0.0, 0);
-        for (route, (n, _)) in &own.routes {
-            let others = self.instances.iter().filter(|(name, _)| *name != instance);
-            let on_route = others.filter_map(|(_, total)| total.routes.get(route));
-            let (peers_n, peers_bad) =
-                on_route.fold((0, 0), |(n, bad), (more, worse)| (n + more, bad + worse));
-            if peers_n >= ENOUGH_ON_ROUTE {
-                weighted += *n as f64 * peers_bad as f64 / peers_n as f64;
-                attempts += n;
-            }
-        }
-        (attempts > 0).then(|| weighted / attempts as f64)
+    /// The instances beside one another; `blamed`: whom a finding sets apart from its peers.
+    pub(super) fn beside(&self, blamed: impl Fn(&str) -> bool) -> Beside<'_> {
+        let rows = self.instances.iter().map(|(name, total)| Row {
+            name,
+            routes: total.routes.iter().map(|(route, counts)| (route.as_str(), *counts)).collect(),
+            blamed: blamed(name),
+        });
+        Beside::new(rows.collect())
     }
 }

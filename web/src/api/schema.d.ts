@@ -1855,12 +1855,13 @@ export interface components {
             p90_ms?: number | null;
             /**
              * Format: double
-             * @description Of the peers, all routes together.
+             * @description Of its peers, all routes together, without those that are blamed or much slower than the rest.
              */
             peers_p90_ms?: number | null;
             /**
              * Format: double
-             * @description What the peers' shares on the same routes would give; null where they say too little.
+             * @description What the shares of its peers on the same routes would give, without those whom an open finding
+             *     blames and those who are unlike the rest; null where the peers say too little.
              */
             peers_share?: number | null;
             /** Format: int64 */
@@ -2558,12 +2559,13 @@ export interface components {
                 p90_ms?: number | null;
                 /**
                  * Format: double
-                 * @description Of the peers, all routes together.
+                 * @description Of its peers, all routes together, without those that are blamed or much slower than the rest.
                  */
                 peers_p90_ms?: number | null;
                 /**
                  * Format: double
-                 * @description What the peers' shares on the same routes would give; null where they say too little.
+                 * @description What the shares of its peers on the same routes would give, without those whom an open finding
+                 *     blames and those who are unlike the rest; null where the peers say too little.
                  */
                 peers_share?: number | null;
                 /** Format: int64 */

@@ -192,7 +192,7 @@ fn lead(finding: &Finding, times: &Times) -> String {
         (Scope::One, Kind::Errors | Kind::Blank | Kind::CodeMix) => {
             format!("One instance is bad: {sentence}")
         }
-        (Scope::One | Scope::Pool, kind) if !is_of_requests(kind) => {
+        (Scope::One | Scope::Pool, kind) if !kind.compares() => {
             format!(
                 "{}: {sentence} {}",
                 words::capital(kind_label(finding)),
@@ -201,12 +201,6 @@ fn lead(finding: &Finding, times: &Times) -> String {
         }
         _ => sentence.clone(),
     }
-}
-
-/// Whether a finding compares requests, rather than telling what happened to instances.
-fn is_of_requests(kind: Kind) -> bool {
-    use Kind::{BlackHole, Blank, CodeMix, Contradiction, Errors, Latency};
-    matches!(kind, Errors | Latency | BlackHole | Blank | CodeMix | Contradiction)
 }
 
 /// `14:20 – 14:35 CET, 1 file, haproxy, 24,980 lines, 3 unreadable, 12 client aborts`.

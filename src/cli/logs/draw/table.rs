@@ -64,7 +64,7 @@ pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
 /// The mark of an instance that a finding names; the worst one's.
 fn blame(pool: &PoolReport, row: &Standing) -> Option<char> {
     let unlike = |finding: &&Finding| {
-        super::is_of_requests(finding.kind)
+        finding.kind.compares()
             && finding.severity > Gravity::Info
             && finding.instances.contains(&row.name)
     };

@@ -5,7 +5,11 @@ use super::grid::{ENOUGH, share};
 /// The others with enough data, less those that are unlike the rest themselves: a share above three times
 /// the median of the others and a percentage point more. The largest shares go first, at most half of
 /// the others. `counts`: (attempts, bad) by row; `usable`: who may be a peer at all.
-pub(super) fn peers_of(i: usize, counts: &[(u64, u64)], usable: &[bool]) -> Vec<usize> {
+pub(in crate::domain::fleet) fn peers_of(
+    i: usize,
+    counts: &[(u64, u64)],
+    usable: &[bool],
+) -> Vec<usize> {
     let mut others: Vec<(f64, usize)> = (0..counts.len())
         .filter(|j| *j != i && usable[*j] && counts[*j].0 >= ENOUGH)
         .map(|j| (share(counts[j]), j))

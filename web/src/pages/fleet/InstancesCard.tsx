@@ -8,7 +8,7 @@ import { instanceStateWord, kindWord, largest, sourceWord } from "../../lib/flee
 import { count, millis, NONE, percent, plural } from "../../lib/format";
 import { epoch, utc } from "../../lib/time";
 import { IntervalBar } from "./IntervalBar";
-import { axisEnd, besideSound, blamedFirst, peersBand, verdictOf } from "./scale";
+import { axisEnd, blamedFirst, peersBand, verdictOf } from "./scale";
 
 type Instance = Schemas["FleetInstance"];
 
@@ -45,7 +45,7 @@ export function InstancesCard(props: {
 }) {
   const { instances, error, retry, spanWords, readyWords, before, shared, live, now } = props;
   const [all, setAll] = useState(false);
-  const sorted = blamedFirst(besideSound(instances ?? []));
+  const sorted = blamedFirst(instances ?? []);
   const blamed = sorted.filter((i) => i.findings.length > 0).length;
   const shown = all ? sorted : sorted.slice(0, Math.max(SHOWN, blamed));
   const frame: Frame = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
 import { isShared } from "../../lib/fleets";
-import { axisEnd, besideSound, blamedFirst, peersBand, place, shareWithin, verdictOf } from "./scale";
+import { axisEnd, blamedFirst, peersBand, place, shareWithin, verdictOf } from "./scale";
 
 type Instance = Schemas["FleetInstance"];
 
@@ -63,19 +63,6 @@ describe("the table of instances", () => {
     expect(many?.high).toBeCloseTo(0.1355, 3);
     expect(peersBand({ peers_share: 0.001, attempts: 50 })?.low).toBe(0);
     expect(peersBand({ peers_share: null, attempts: 50 })).toBeNull();
-  });
-
-  test("who is unlike the others does not move where the others should be", () => {
-    const one = (errors: number, kinds: string[] = []) => ({
-      attempts: 1000,
-      errors,
-      peers_share: 0.03,
-      findings: kinds.map((kind) => ({ kind })) as never,
-    });
-    const [bad, good] = besideSound([one(200, ["errors"]), one(4), one(6)]);
-    expect(bad?.peers_share).toBe(0.03);
-    expect(good?.peers_share).toBe(0.006);
-    expect(besideSound([one(4), one(6)])[0]?.peers_share).toBe(0.03);
   });
 
   test("the share before is of the steps that are known", () => {

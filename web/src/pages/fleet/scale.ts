@@ -27,23 +27,6 @@ export function peersBand(
   return { low: Math.max(0, share - reach), high: Math.min(1, share + reach) };
 }
 
-/**
- * Instances with the share that their sound peers give: who is unlike the others says nothing of them, so
- * that it is left out of what the others are compared with.
- */
-export function besideSound<I extends Pick<Instance, "peers_share" | "attempts" | "errors" | "findings">>(
-  instances: readonly I[],
-): I[] {
-  const sound = instances.filter((i) => verdictOf(i) !== "unlike");
-  if (sound.length === instances.length) return [...instances];
-  return instances.map((instance) => {
-    const peers = sound.filter((other) => other !== instance);
-    const attempts = peers.reduce((sum, i) => sum + i.attempts, 0);
-    if (!sound.includes(instance) || attempts === 0) return instance;
-    return { ...instance, peers_share: peers.reduce((sum, i) => sum + i.errors, 0) / attempts };
-  });
-}
-
 /** The round end of an axis that holds all intervals; at least one per cent. */
 export function axisEnd(
   instances: readonly Pick<Instance, "error_high" | "peers_share" | "attempts">[],
