@@ -125,7 +125,7 @@ impl Parser {
         Self::reading(reader, context)
     }
 
-    /// For nginx's `log_format` as the user pasted it.
+    /// For nginx's `log_format` as the user pasted it, and lines of its error log between them.
     pub fn custom(log_format: &str, context: &Context) -> Result<Self, Invalid> {
         let format = log_format::LogFormat::new(log_format)?;
         Ok(Self::reading(Reader::Custom(Box::new(format)), context))
@@ -178,7 +178,11 @@ impl Parser {
     fn read<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a>, Reject> {
         let stamps = &mut self.stamps;
         match &self.reader {
-            Reader::Custom(format) => format.line(line, stamps),
+            // nginx may write its error log into the same stream, and what that says of upstreams is worth
+            // as much; a line that is neither is refused for what the pasted format misses in it.
+            Reader::Custom(format) => format
+                .line(line, stamps)
+                .or_else(|refused| nginx_error::line(line, stamps).map_err(|_| refused)),
             Reader::Mapped(mapping) => mapping.line(line, stamps),
             Reader::Named(format) => match format {
                 Format::NginxCombined => nginx_combined::line(line, stamps),

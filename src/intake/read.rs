@@ -145,7 +145,7 @@ impl Warm {
         said
     }
 
-    /// Lines of a format that was pasted: it is never doubted.
+    /// Lines of a format that was pasted, and nginx's error log where it stands between them: never doubted.
     fn custom(
         &mut self,
         text: &[u8],
@@ -413,6 +413,48 @@ mod tests {
             }
             assert_eq!((requests, empty), (6, 1));
         }
+    }
+
+    #[test]
+    fn an_error_log_beside_lines_of_a_pasted_format_tells_of_upstreams() {
+        let access = "10.9.0.11:8080|200|[05/Mar/2026:10:15:31 +0000]|GET / HTTP/1.1|200\n";
+        let error = "2026/03/05 10:15:30 [warn] 7#7: *1 upstream server temporarily disabled while \
+                     connecting to upstream, client: 203.0.113.9, upstream: \"http://10.9.0.11:8080/\"\n";
+        let notice = "2026/03/05 10:15:30 [notice] 1#1: start worker processes\n";
+        let context = Context { tz: jiff::tz::TimeZone::UTC, now_us: 1_772_800_000_000_000 };
+        let recipe = Recipe {
+            info: SourceInfo { id: 0, role: Role::Balancer, pool: String::new(), counts: true },
+            format: None,
+            fixed: false,
+            log_format: Some(
+                "$upstream_addr|$upstream_status|[$time_local]|$request|$status".into(),
+            ),
+            mapping: None,
+            file_name: None,
+            context,
+        };
+        let read = |text: String| {
+            let piece = Piece { text: text.into_bytes(), ..Piece::default() };
+            Warm::new(&Settings::default()).read(&piece, &recipe)
+        };
+        // In one stream, and as a file of its own.
+        for (text, requests) in
+            [([access, error, access, notice].concat(), 2), ([error, notice].concat(), 0)]
+        {
+            let said = read(text.clone());
+            assert_eq!(said.rejected, 0, "{:?}", said.samples);
+            assert_eq!(said.lines as usize, text.lines().count());
+            let told: Vec<_> =
+                said.events.iter().map(|e| (e.instance.as_deref(), &e.what)).collect();
+            let ejected = crate::domain::fleet::event::What::Ejected { enforced: true };
+            assert_eq!(told, [(Some("10.9.0.11:8080"), &ejected)]);
+            let counted: u64 = said.taken.iter().map(|taken| taken.window.pool.requests).sum();
+            assert_eq!(counted, requests);
+        }
+        // What is neither is refused as a line of the format that was pasted.
+        let said = read(format!("{access}what is this\n"));
+        assert_eq!((said.accepted, said.rejected), (1, 1));
+        assert!(!said.samples[0].reason.contains("2026/03/05"), "{:?}", said.samples);
     }
 
     #[test]

@@ -405,3 +405,53 @@ async fn a_line_as_long_as_none_is_thrown_away_and_holds_nothing_up() {
     assert_eq!(source["accepted"], 4, "{source}");
     assert!(source["rejected"].as_u64().is_some_and(|count| count > 0), "{source}");
 }
+
+/// JSON lines with keys of somebody's own, as they are mapped with `--map`.
+#[tokio::test]
+async fn keys_of_ones_own_reach_the_coordinator_with_what_they_mean() {
+    let yard = Yard::start("ship-map").await;
+    let (log, map) = (yard.log(), yard.whole.folder.path().join("map"));
+    fs::write(&map, "# ours=theirs\ntime=when\nstatus=answer\n").unwrap();
+    let now = Clock::system().now();
+    let lines = |count: usize, answer: u16| -> String {
+        (0..count)
+            .map(|n| {
+                let line = json!({"when": now.to_string(), "answer": answer, "who": format!("10.9.0.{}:8080", 11 + n % 2), "m": "GET", "p": "/pay"});
+                format!("{line}\n")
+            })
+            .collect()
+    };
+    append(&log, &lines(60, 200));
+    let map = map.to_str().unwrap();
+    let more = ["--map", map, "--map", "instance=who", "--map", "method=m", "--map", "target=p"];
+    let ship = yard.ship(&more);
+    yard.has(60).await;
+    append(&log, &lines(40, 503));
+    yard.has(100).await;
+    ship.stop().await;
+    // Once it is known what the keys mean, it need not be said again.
+    append(&log, &lines(20, 200));
+    let ship = yard.ship(&[]);
+    yard.has(120).await;
+    ship.stop().await;
+    let source = yard.source().await.unwrap();
+    assert_eq!(source["format"], "generic-json", "{source}");
+    assert_eq!(source["mapping"]["instance"], "who", "{source}");
+    let to = Clock::system().now() + jiff::SignedDuration::from_secs(60);
+    let path = format!("fleets/{}/instances?to={to}", yard.fleet);
+    let instances = yard.whole.client.get(&path).await;
+    let counts: Vec<_> = instances["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (one["instance"].as_str().unwrap(), one["attempts"].as_u64(), one["errors"].as_u64())
+        })
+        .collect();
+    assert_eq!(
+        counts,
+        [("10.9.0.11:8080", Some(60), Some(20)), ("10.9.0.12:8080", Some(60), Some(20))]
+    );
+    let routes = yard.whole.client.get(&format!("fleets/{}/routes?to={to}", yard.fleet)).await;
+    assert_eq!(routes["items"][0]["route"], "GET /pay", "{routes}");
+}

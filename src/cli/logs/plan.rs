@@ -188,7 +188,8 @@ fn other_than(custom: &Parser, bytes: &[u8], context: &Context) -> Option<Format
     let (mut tried, mut read) = (0, 0);
     for line in lines(bytes).take(TRIED) {
         tried += 1;
-        read += usize::from(parser.line(line).is_ok());
+        // It reads lines of an error log too, which has a format of its own when it stands alone.
+        read += usize::from(matches!(parser.line(line), Ok(Line::Request(_))));
     }
     if read * 2 >= tried { None } else { detect(bytes, context).ok() }
 }
