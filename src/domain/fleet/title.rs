@@ -91,6 +91,9 @@ fn by_states(finding: &Finding) -> String {
         Kind::Flapping => format!("{who} flaps between ready and not"),
         Kind::Zombie if is("listed") == Some(false) => format!("{who} serves and is in no list"),
         Kind::Zombie => format!("{who} was taken out and still serves"),
+        Kind::StaleVersion if is("newer") == Some(true) => {
+            format!("{who} alone runs a newer version")
+        }
         Kind::StaleVersion => format!("{who} runs an old version"),
         Kind::NoData if finding.instances.is_empty() => "no logs arrive".to_owned(),
         Kind::NoData => format!("no logs arrive from {who}"),
@@ -126,7 +129,7 @@ pub fn over(finding: &Finding, end: Option<End>) -> String {
         Kind::Flapping if finding.instances.is_empty() => "The instances are steady.".to_owned(),
         Kind::Flapping => format!("{who} is steady."),
         Kind::Zombie => format!("{who} gets no requests out of turn any more."),
-        Kind::StaleVersion => format!("{who} does not run an old version any more."),
+        Kind::StaleVersion => format!("{who} runs what the others run, or is gone."),
         Kind::NoData if finding.instances.is_empty() => "Logs arrive again.".to_owned(),
         Kind::NoData => format!("{who} sends logs again, or is no source any more."),
         Kind::SlowRemoval => format!("{who} is back in rotation, or gone."),

@@ -6,7 +6,7 @@
 //! * [`instance`]: one instance's life: state, transitions, traffic; [`restart`]: its restarts.
 //! * [`removal`]: from the first failure to removal, and back; [`harm`]: who was harmed meanwhile.
 //! * [`ready`]: how many are ready, of how many.
-//! * [`told`], [`unsteady`]: the findings that follow.
+//! * [`told`], [`unsteady`], [`versions`]: the findings that follow.
 
 mod harm;
 mod instance;
@@ -15,6 +15,7 @@ mod removal;
 mod restart;
 mod told;
 mod unsteady;
+mod versions;
 mod view;
 
 #[cfg(test)]
@@ -35,7 +36,7 @@ use super::{
 
 pub use instance::Instance;
 pub use ready::{Expected, ReadyPoint};
-pub use removal::{Cause, Removal};
+pub use removal::{Cause, Removal, timing};
 pub use restart::{Restart, Restarts};
 
 /// µs in a second.

@@ -2,6 +2,7 @@ use super::{
     super::{
         finding::{self, Gravity, Kind, Scope},
         settings::{FewReady, HealthCheck},
+        title,
     },
     *,
 };
@@ -361,6 +362,44 @@ fn an_old_version_is_stale_a_quarter_of_an_hour_after_the_roll_out() {
     }
     assert_eq!(pool.kinds(), [(Kind::StaleVersion, Scope::One)]);
     assert_eq!(pool.line.open()[0].instances, ["p0"]);
+}
+
+#[test]
+fn while_versions_go_on_changing_it_is_a_roll_out_and_nobody_is_stale() {
+    let mut pool = Pool::new(&Settings::default());
+    let runs = |secs: f64, name: &str, version: &str| {
+        Event::new(at(secs), Source::Kubernetes, What::Version(version.into())).of(name)
+    };
+    let all = ["p0", "p1", "p2", "p3", "p4"];
+    let old: Vec<Event> = all.iter().map(|name| runs(1.0, name, "v1")).collect();
+    pool.minute(&old, &all, 60);
+    for _ in 1..60 {
+        pool.minute(&[], &all, 60);
+    }
+    // One after the other, ten minutes apart: first the new one is alone, then the old one is.
+    for (turn, name) in all.iter().enumerate() {
+        let minute = 60 + turn * 10;
+        pool.minute(&[runs(minute as f64 * 60.0 + 1.0, name, "v2")], &all, 60);
+        for _ in 1..10 {
+            pool.minute(&[], &all, 60);
+            assert_eq!(pool.kinds(), [], "after {} of 5", turn + 1);
+        }
+    }
+    for _ in 0..20 {
+        pool.minute(&[], &all, 60);
+    }
+    assert_eq!(pool.told.findings, [], "all run v2");
+    // One that is tried out and then left alone is told, and not as an old one.
+    pool.minute(&[runs(130.0 * 60.0 + 1.0, "p3", "v3")], &all, 60);
+    for _ in 1..15 {
+        pool.minute(&[], &all, 60);
+        assert_eq!(pool.kinds(), []);
+    }
+    pool.minute(&[], &all, 60);
+    assert_eq!(pool.kinds(), [(Kind::StaleVersion, Scope::One)]);
+    let told = &pool.line.open()[0];
+    assert_eq!(told.sentence, "p3 has run v3 for 15 min; the other 4 go on with v2.");
+    assert_eq!(title::title(told), "p3 alone runs a newer version");
 }
 
 #[test]

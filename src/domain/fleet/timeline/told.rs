@@ -1,7 +1,5 @@
 //! The findings that follow from states: fewer ready than wanted, left rotation, restarts, flapping,
-//! zombies, stale versions, missing logs, slow removals.
-
-use std::collections::BTreeMap;
+//! zombies, missing logs, slow removals.
 
 use serde_json::json;
 
@@ -217,50 +215,6 @@ impl Timeline {
             all.push(finding);
         }
         all
-    }
-
-    /// Once nine in ten of the ready run one version and a quarter of an hour has passed, the others are
-    /// stale. During a roll-out nobody is.
-    fn stale_versions(&self, now: i64) -> Vec<Finding> {
-        let ready: Vec<(&Instance, &str)> = self
-            .instances
-            .values()
-            .filter(|i| i.state.serves())
-            .filter_map(|i| Some((i, i.version.as_deref()?)))
-            .collect();
-        let mut by_version: BTreeMap<&str, Vec<&Instance>> = BTreeMap::new();
-        for (instance, version) in &ready {
-            by_version.entry(version).or_default().push(instance);
-        }
-        let Some((main, holders)) = by_version.iter().max_by_key(|(_, holders)| holders.len())
-        else {
-            return Vec::new();
-        };
-        // Of a pool too small for nine in ten, all but one.
-        let most = holders.len() * 10 >= ready.len() * 9
-            || (ready.len() >= 3 && holders.len() + 1 == ready.len());
-        let settled = holders.iter().map(|holder| holder.version_us).max().unwrap_or(now);
-        let quiet = i64::from(self.settings.settle_s) * SECOND;
-        if !most || now - settled < quiet {
-            return Vec::new();
-        }
-        let stale = ready.iter().filter(|(_, version)| version != main);
-        stale
-            .map(|(instance, version)| {
-                let sentence = format!(
-                    "{} runs {version}; the other {} run {main} since {}.",
-                    instance.name,
-                    holders.len(),
-                    span(now - settled)
-                );
-                let from = settled + quiet;
-                let mut finding =
-                    self.about(instance, Kind::StaleVersion, Gravity::Warning, from, sentence);
-                finding.evidence = json!({ "version": version, "main": main,
-                    "holders": holders.len(), "ready": ready.len() });
-                finding
-            })
-            .collect()
     }
 
     /// A source that is silent about what is being served.
