@@ -75,14 +75,18 @@ async fn the_document_has_every_field_of_the_contract() {
         "bytes",
         "errors",
         "first",
+        "in_rotation_ms",
         "instance",
+        "known_ms",
         "last",
         "p50_ms",
         "p90_ms",
         "probes",
+        "ready_ms",
         "restarts",
         "share",
         "transitions",
+        "version",
     ];
     let app2 = instance(&summary, "app/app2");
     assert_eq!(keys(app2), fields);
@@ -108,7 +112,9 @@ async fn the_document_has_every_field_of_the_contract() {
         "minimum_ms",
         "removed_at",
         "resolution_ms",
+        "returned_at",
         "source",
+        "ttb_ms",
         "ttr_ms",
     ];
     assert_eq!(keys(removal), fields);
@@ -321,6 +327,23 @@ async fn formats_of_ones_own_are_read_as_they_are_described() {
     assert_eq!((&attempts[1]["outcome"], &attempts[1]["duration_ms"]), (&"ok".into(), &290.into()));
     let summary = json(&[&nginx, "--log-format", format]).await;
     assert_eq!(instance(&summary, "10.9.0.11:8080")["errors"], 3);
+    // The error log in the same stream, and beside it as a file of its own.
+    let error = "2026/03/05 10:15:31 [warn] 7#7: *1 upstream server temporarily disabled while connecting to \
+                 upstream, client: 203.0.113.9, upstream: \"http://10.9.0.11:8080/pay\"\n";
+    let (mixed, errors) = (path("mixed.log"), path("error.log"));
+    std::fs::write(&mixed, [line, line, error, line].concat()).unwrap();
+    std::fs::write(&errors, error.repeat(2)).unwrap();
+    for (files, formats) in [
+        (&[mixed.as_str()][..], &["log-format"][..]),
+        (&[nginx.as_str(), errors.as_str()], &["log-format", "nginx-error"]),
+    ] {
+        let summary = json(&[files, &["--log-format", format]].concat()).await;
+        for (file, format) in summary["files"].as_array().unwrap().iter().zip(formats) {
+            assert_eq!((&file["rejected"], &file["format"]), (&0.into(), &(*format).into()));
+        }
+        assert_eq!(instance(&summary, "10.9.0.11:8080")["errors"], 3);
+        assert_eq!(summary["removals"][0]["cause"], "ejected", "{}", summary["removals"]);
+    }
 
     let line =
         r#"{"when":"2026-03-05T10:15:30Z","answer":503,"who":"10.9.0.13:8080","m":"GET","p":"/x"}"#;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::report::{self, PoolReport, Report, Standing};
+use super::report::{self, PoolReport, Readiness, Report, Standing};
 use crate::domain::fleet::finding;
 use crate::domain::fleet::timeline::{self, ReadyPoint};
 
@@ -43,6 +43,10 @@ struct Instance<'a> {
     share: f64,
     restarts: Restarts,
     transitions: u64,
+    version: Option<&'a str>,
+    ready_ms: Value,
+    known_ms: Value,
+    in_rotation_ms: Value,
     first: Value,
     last: Value,
 }
@@ -65,9 +69,11 @@ struct Removal<'a> {
     instance: &'a str,
     failed_at: Value,
     removed_at: Value,
+    returned_at: Value,
     cause: &'static str,
     source: &'static str,
     ttr_ms: Value,
+    ttb_ms: Value,
     resolution_ms: Value,
     harmed: u64,
     client_visible: u64,
@@ -132,6 +138,7 @@ fn file(file: &report::File) -> File<'_> {
 
 fn instance(standing: &Standing) -> Instance<'_> {
     let cell = &standing.cell;
+    let Readiness { ready_us: ready, known_us: known, rotation_us: rotation } = standing.readiness;
     let quantile =
         |q| cell.latency.quantile(q).map_or(Value::Null, |us| milliseconds(i64::from(us)));
     Instance {
@@ -149,6 +156,10 @@ fn instance(standing: &Standing) -> Instance<'_> {
             probable: standing.restarts.probable,
         },
         transitions: standing.transitions,
+        version: standing.version.as_deref(),
+        ready_ms: if known > 0 { milliseconds(ready) } else { Value::Null },
+        known_ms: if known > 0 { milliseconds(known) } else { Value::Null },
+        in_rotation_ms: milliseconds(rotation),
         first: at(cell.first_us),
         last: at(cell.last_us),
     }
@@ -163,9 +174,11 @@ fn removal(removal: &timeline::Removal) -> Removal<'_> {
         instance: &removal.instance,
         failed_at: at(removal.failed_us),
         removed_at: at(Some(removal.removed_us)),
+        returned_at: at(removal.returned_us),
         cause: removal.cause.as_str(),
         source: removal.source.as_str(),
         ttr_ms: removal.time_us().map_or(Value::Null, milliseconds),
+        ttb_ms: removal.return_us().map_or(Value::Null, milliseconds),
         resolution_ms: milliseconds(removal.resolution_us),
         harmed: removal.harmed,
         client_visible: removal.client_visible,

@@ -39,8 +39,24 @@ use crate::domain::fleet::settings::{HealthCheck, Settings};
 /// nodes.
 const ALB_LATENESS_S: u32 = 600;
 
+/// What stands in the table, for `--help`.
+const COLUMNS: &str = "\
+Columns of the table; where there is no room they leave in the order version, flaps/h, p50, restarts, not known, \
+ready, share, p90:
+  failed     share of its attempts that failed by its own fault
+  of peers   where that is (●, with the interval of 99 %) and where its peers put it (▒), on one axis
+  attempts   requests that were tried on it and say something of it
+  p50, p90   half and nine tenths of its attempts were answered within this time
+  share      of all attempts of the pool
+  ready      share of the time that is known in which it was ready
+  not known  share of its time in which it had requests and nobody said whether it is ready
+  restarts   certain ones are told by a platform, probable ones by a gap in its checks
+  flaps/h    changes between ready and not, in an hour
+  version    what it said last that it runs";
+
 /// Reads access logs and tells which instance is unlike its peers, or that it is none of them.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = COLUMNS)]
 pub struct LogsArgs {
     /// Access logs, plain, gzip or zstd; documents of Kubernetes and of target groups too. `-` reads
     /// standard input.

@@ -8,9 +8,10 @@ use super::read::Outcome;
 use crate::domain::fleet::{
     cell::{Cell, PoolCell},
     engine::interval99,
+    event::State,
     finding::{Finding, Gravity},
     settings::Settings,
-    timeline::{Expected, ReadyPoint, Removal, Restarts},
+    timeline::{Expected, Instance, ReadyPoint, Removal, Restarts, timing},
 };
 
 pub(super) struct Report {
@@ -42,6 +43,8 @@ pub(super) struct PoolReport {
     pub(super) expected: Option<Expected>,
     pub(super) floor: Option<u32>,
     pub(super) removals: Vec<Removal>,
+    /// What the configured check needs at least to take an instance back.
+    pub(super) return_us: Option<i64>,
     /// Worst first.
     pub(super) findings: Vec<Finding>,
     /// Stretches with lines, in µs.
@@ -62,6 +65,19 @@ pub(super) struct Standing {
     pub(super) restarts: Restarts,
     pub(super) transitions: u64,
     pub(super) version: Option<String>,
+    /// It is ready or in rotation at the end.
+    pub(super) serves: bool,
+    pub(super) readiness: Readiness,
+}
+
+/// For how long it was ready, in µs up to the last line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Readiness {
+    pub(super) ready_us: i64,
+    /// For how long somebody said whether it is ready.
+    pub(super) known_us: i64,
+    /// For how long it was in rotation and nobody said so.
+    pub(super) rotation_us: i64,
 }
 
 impl Report {
@@ -76,7 +92,7 @@ impl Report {
         let mut pools = Vec::new();
         let late = outcome.judge.late;
         for (name, pool) in outcome.judge.pools {
-            let report = PoolReport::new(name, pool, settings);
+            let report = PoolReport::new(name, pool, settings, outcome.span);
             if report.instances.is_empty() && report.findings.is_empty() {
                 elsewhere.merge(&report.pool);
             } else {
@@ -98,7 +114,39 @@ impl Report {
     }
 }
 
+impl Readiness {
+    /// What was counted to the end of the last window, of which the last line ends at `end_us`.
+    fn of(life: &Instance, counted_us: i64, end_us: i64) -> Self {
+        let beyond = (counted_us - end_us.max(life.since_us)).max(0);
+        let (mut ready_us, mut known_us, mut rotation_us) =
+            (life.ready_us, life.known_us, life.rotation_us);
+        match life.state {
+            State::Unknown => {}
+            State::InRotation => rotation_us -= beyond,
+            State::Ready => {
+                ready_us -= beyond;
+                known_us -= beyond;
+            }
+            _ => known_us -= beyond,
+        }
+        Self { ready_us, known_us, rotation_us }
+    }
+}
+
 impl Standing {
+    /// The share of the time that is known in which it was ready; none when nothing is known.
+    pub(super) fn ready(&self) -> Option<f64> {
+        let Readiness { ready_us, known_us, .. } = self.readiness;
+        (known_us > 0).then(|| ready_us as f64 / known_us as f64)
+    }
+
+    /// The share of its time of which nobody said whether it is ready.
+    pub(super) fn not_known(&self) -> Option<f64> {
+        let Readiness { known_us, rotation_us, .. } = self.readiness;
+        let all = known_us + rotation_us;
+        (all > 0).then(|| rotation_us as f64 / all as f64)
+    }
+
     /// Whether the sums of the whole run set it apart, by the measure of importance that findings have.
     pub(super) fn is_unlike(&self) -> bool {
         let (Some((share, low, _)), Some(peers)) = (self.failed, self.peers) else { return false };
@@ -108,7 +156,10 @@ impl Standing {
 }
 
 impl PoolReport {
-    fn new(name: String, pool: Pool, settings: &Settings) -> Self {
+    fn new(name: String, pool: Pool, settings: &Settings, span: Option<(i64, i64)>) -> Self {
+        let window_us = i64::from(settings.window_s.max(1)) * 1_000_000;
+        let end_us = span.map_or(i64::MAX, |(_, last)| last);
+        let counted_us = end_us.div_euclid(window_us).saturating_add(1).saturating_mul(window_us);
         let totals = &pool.totals;
         let all = totals.attempts();
         let lives = pool.timeline.instances();
@@ -138,6 +189,10 @@ impl PoolReport {
                 restarts: life.map(|life| life.restarts).unwrap_or_default(),
                 transitions: life.map_or(0, |life| life.transitions),
                 version: life.and_then(|life| life.version.clone()),
+                serves: life.is_some_and(|life| life.state.serves()),
+                readiness: life
+                    .map(|life| Readiness::of(life, counted_us, end_us))
+                    .unwrap_or_default(),
                 cell,
             }
         };
@@ -145,7 +200,6 @@ impl PoolReport {
         let expected = pool.timeline.expected();
         let mut findings: Vec<Finding> = pool.findings().cloned().collect();
         findings.sort_by_key(rank);
-        let window_us = i64::from(settings.window_s.max(1)) * 1_000_000;
         let mut covered: Vec<(i64, i64)> = Vec::new();
         for (from, to) in &totals.heard {
             match covered.last_mut() {
@@ -169,6 +223,7 @@ impl PoolReport {
             pool: pool.totals.pool,
             ready: pool.ready,
             removals: pool.removals.into_values().collect(),
+            return_us: timing(settings).map(|timing| (timing.return_s * 1e6) as i64),
         }
     }
 

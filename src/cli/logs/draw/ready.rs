@@ -199,7 +199,7 @@ fn removals(term: &Term, pool: &PoolReport, times: &Times) -> String {
     let mut out = String::new();
     for removal in shown {
         let first = format!("      {} ", times.second(removal.removed_us));
-        out.push_str(&wrap_after(&first, &removed(removal, times), term.width));
+        out.push_str(&wrap_after(&first, &removed(removal, pool.return_us, times), term.width));
         out.push('\n');
     }
     if hidden > 0 {
@@ -210,8 +210,8 @@ fn removals(term: &Term, pool: &PoolReport, times: &Times) -> String {
 }
 
 /// `10.9.0.15 out, 11 s after it first failed (at least 10 s), 38 attempts harmed, 2 seen by users; back
-/// 14:30:26`.
-fn removed(removal: &Removal, times: &Times) -> String {
+/// 14:30:26, 20 s after it worked again (at least 20 s)`.
+fn removed(removal: &Removal, return_us: Option<i64>, times: &Times) -> String {
     let mut text = format!("{} out", removal.instance);
     if removal.cause.on_purpose() {
         text.push_str(&format!(", on purpose ({})", removal.cause.as_str()));
@@ -233,7 +233,15 @@ fn removed(removal: &Removal, times: &Times) -> String {
         text.push_str(&format!(": {reason}"));
     }
     match removal.returned_us {
-        Some(back) => text.push_str(&format!("; back {}", times.second(back))),
+        Some(back) => {
+            text.push_str(&format!("; back {}", times.second(back)));
+            if let Some(took) = removal.return_us().filter(|took| *took > 0) {
+                text.push_str(&format!(", {} after it worked again", span(took)));
+                if let Some(least) = return_us {
+                    text.push_str(&format!(" (at least {})", span(least)));
+                }
+            }
+        }
         None => text.push_str("; not back"),
     }
     text

@@ -1,31 +1,62 @@
 //! Instances beside their peers: a row each, the blamed first.
 
+use std::collections::BTreeMap;
+
 use super::super::report::{PoolReport, Standing};
-use super::words::{latency, percent};
-use crate::cli::term::{Ink, Term, columns, cut_middle, pad, pad_left, thousands};
+use super::words::{floored, latency, percent};
+use crate::cli::term::{
+    Ink, Term, columns, counted, cut_middle, pad, pad_left, thousands, wrap_after,
+};
 use crate::domain::fleet::engine::interval99;
 use crate::domain::fleet::finding::{Finding, Gravity, Kind};
 
 /// Rows that are shown; of more, those beyond are told in one line.
 const MOST_ROWS: usize = 40;
+/// So many versions are named.
+const MOST_VERSIONS: usize = 6;
 /// The bar takes what is left, between these.
 const BAR: (usize, usize) = (18, 30);
 const LONGEST_NAME: usize = 32;
 /// Ends of the axis, as shares.
 const ENDS: [f64; 10] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0];
 
-/// A column beside the fixed ones.
+/// A column beside the fixed ones, in the order in which they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extra {
+    P50,
     P90,
     Share,
+    /// Of the time of which somebody said whether it is ready.
+    Ready,
+    /// The part of its time of which nobody said.
+    NotKnown,
     Restarts,
     Flaps,
     Version,
 }
 
-const EXTRAS: [Extra; 5] =
-    [Extra::P90, Extra::Share, Extra::Restarts, Extra::Flaps, Extra::Version];
+const EXTRAS: [Extra; 8] = [
+    Extra::P50,
+    Extra::P90,
+    Extra::Share,
+    Extra::Ready,
+    Extra::NotKnown,
+    Extra::Restarts,
+    Extra::Flaps,
+    Extra::Version,
+];
+
+/// The order in which they leave where there is no room.
+const LEAVING: [Extra; 8] = [
+    Extra::Version,
+    Extra::Flaps,
+    Extra::P50,
+    Extra::Restarts,
+    Extra::NotKnown,
+    Extra::Ready,
+    Extra::Share,
+    Extra::P90,
+];
 
 /// How wide everything is.
 struct Layout {
@@ -35,6 +66,8 @@ struct Layout {
     attempts: usize,
     /// With their widths, in order.
     extras: Vec<(Extra, usize)>,
+    /// It would be told of how much nothing is known, if there were room.
+    untold: bool,
     /// The share at the right end of the bar.
     end: f64,
 }
@@ -58,7 +91,52 @@ pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
             percent(worst)
         ));
     }
+    if layout.untold {
+        let most = pool.instances.iter().filter_map(Standing::not_known).fold(0.0, f64::max);
+        out.push_str(&format!(
+            "   ready is of the time that is known; up to {} of it is not\n",
+            percent(most)
+        ));
+    }
+    if let Some(mix) = versions(pool) {
+        out.push_str(&wrap_after("   ", &mix, term.width));
+        out.push('\n');
+    }
     out
+}
+
+/// What serves at the end, where it is more than one version or not known of all: `5 instances: 3 on 1.4.2,
+/// 2 on 1.4.1; version not reported by 1`.
+fn versions(pool: &PoolReport) -> Option<String> {
+    let serving: Vec<&Standing> = pool.instances.iter().filter(|row| row.serves).collect();
+    let mut by_version: BTreeMap<&str, usize> = BTreeMap::new();
+    for version in serving.iter().filter_map(|row| row.version.as_deref()) {
+        *by_version.entry(version).or_default() += 1;
+    }
+    let silent = serving.iter().filter(|row| row.version.is_none()).count();
+    if serving.len() < 2 || (by_version.len() == 1 && silent == 0) {
+        return None;
+    }
+    if by_version.is_empty() {
+        return Some("version not reported".to_owned());
+    }
+    let mut mix: Vec<(&str, usize)> = by_version.into_iter().collect();
+    mix.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest: usize = mix.iter().skip(MOST_VERSIONS).map(|(_, count)| count).sum();
+    let mut parts: Vec<String> = mix
+        .iter()
+        .take(MOST_VERSIONS)
+        .map(|(version, count)| format!("{count}\u{a0}on\u{a0}{}", cut_middle(version, 32)))
+        .collect();
+    if rest > 0 {
+        parts.push(format!("{rest}\u{a0}on others"));
+    }
+    let silent = match silent {
+        0 => String::new(),
+        count => format!("; version not reported by {count}"),
+    };
+    let all = counted(serving.len(), "instance", "instances");
+    Some(format!("{all}: {}{silent}", parts.join(", ")))
 }
 
 /// The mark of an instance that a finding names; the worst one's.
@@ -91,16 +169,20 @@ impl Layout {
             .into_iter()
             .map(|extra| (extra, widest(extra.heading(), &|row| extra.text(row, hours))))
             .collect();
-        if rows.iter().all(|row| row.version.is_none()) {
-            extras.retain(|(extra, _)| *extra != Extra::Version);
-        }
+        extras.retain(|(extra, _)| rows.iter().any(|row| extra.says_something(row)));
+        let untold = extras.iter().any(|(extra, _)| *extra == Extra::NotKnown);
         let width = |extras: &[(Extra, usize)]| {
             let beside: usize = extras.iter().map(|(_, width)| width + 2).sum();
             3 + name + 2 + failed + 2 + 2 + attempts + beside
         };
-        while !extras.is_empty() && width(&extras) + BAR.0 > term.width {
-            extras.pop();
+        for leaves in LEAVING {
+            if width(&extras) + BAR.0 <= term.width {
+                break;
+            }
+            extras.retain(|(extra, _)| *extra != leaves);
         }
+        let shows = |wanted| extras.iter().any(|(extra, _)| *extra == wanted);
+        let untold = untold && shows(Extra::Ready) && !shows(Extra::NotKnown);
         let taken = width(&extras);
         let bar = term.width.saturating_sub(taken).clamp(BAR.0, BAR.1);
         // A very long name gives way last of all.
@@ -109,7 +191,7 @@ impl Layout {
         let high = high.fold(0.0, f64::max);
         let fits = |end: &f64| high > 0.0 && high <= *end;
         let end = ENDS.into_iter().find(fits).unwrap_or(1.0);
-        Self { name, failed, bar, attempts, extras, end }
+        Self { name, failed, bar, attempts, extras, untold, end }
     }
 }
 
@@ -188,18 +270,37 @@ fn bar(term: &Term, layout: &Layout, row: &Standing) -> String {
 impl Extra {
     fn heading(self) -> &'static str {
         match self {
+            Self::P50 => "p50",
             Self::P90 => "p90",
             Self::Share => "share",
+            Self::Ready => "ready",
+            Self::NotKnown => "not known",
             Self::Restarts => "restarts",
             Self::Flaps => "flaps/h",
             Self::Version => "version",
         }
     }
 
-    fn text(self, row: &Standing, hours: f64) -> String {
+    /// A column that says nothing of anybody is left out.
+    fn says_something(self, row: &Standing) -> bool {
         match self {
-            Self::P90 => row.cell.latency.quantile(0.9).map_or("–".to_owned(), latency),
+            Self::P50 => row.cell.latency.count() > 0,
+            Self::Ready => row.readiness.known_us > 0,
+            // Where nobody says it of anybody, the line of the ready count does.
+            Self::NotKnown => row.readiness.known_us > 0 && row.readiness.rotation_us > 0,
+            Self::Version => row.version.is_some(),
+            Self::P90 | Self::Share | Self::Restarts | Self::Flaps => true,
+        }
+    }
+
+    fn text(self, row: &Standing, hours: f64) -> String {
+        let quantile = |q| row.cell.latency.quantile(q).map_or("–".to_owned(), latency);
+        match self {
+            Self::P50 => quantile(0.5),
+            Self::P90 => quantile(0.9),
             Self::Share => percent(row.share),
+            Self::Ready => row.ready().map_or("–".to_owned(), floored),
+            Self::NotKnown => row.not_known().map_or("–".to_owned(), percent),
             Self::Restarts => match (row.restarts.certain, row.restarts.probable) {
                 (0, 0) => "0".to_owned(),
                 (certain, 0) => format!("{certain} certain"),

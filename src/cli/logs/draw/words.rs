@@ -85,6 +85,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A share of time that went well, cut off and never rounded up: `99.9 %` of 0.9999.
+pub(super) fn floored(share: f64) -> String {
+    // A share such as 0.975 is a little less as a double.
+    format!("{:.1}\u{a0}%", (share * 1_000.0 + 1e-6).floor() / 10.0)
+}
+
 /// µs as `64 ms`, `0.4 ms`, `12.3 s`.
 pub(super) fn latency(us: u32) -> String {
     let ms = f64::from(us) / 1_000.0;
@@ -154,6 +160,9 @@ mod tests {
         assert_eq!(percent(0.193), "19.3\u{a0}%");
         assert_eq!(percent(0.0004), "0.04\u{a0}%");
         assert_eq!(percent(0.0), "0.0\u{a0}%");
+        assert_eq!(floored(0.99999), "99.9\u{a0}%");
+        assert_eq!(floored(0.975), "97.5\u{a0}%");
+        assert_eq!(floored(1.0), "100.0\u{a0}%");
         assert_eq!(latency(64_000), "64\u{a0}ms");
         assert_eq!(latency(400), "0.4\u{a0}ms");
         assert_eq!(latency(1_310_000), "1,310\u{a0}ms");

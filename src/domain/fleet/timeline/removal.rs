@@ -178,7 +178,7 @@ pub(super) fn minimum_us(settings: &Settings) -> Option<i64> {
 }
 
 /// As configured: the platform's with the check's numbers, or the check alone.
-pub(super) fn timing(settings: &Settings) -> Option<platform::Timing> {
+pub fn timing(settings: &Settings) -> Option<platform::Timing> {
     let check = settings.check.as_ref();
     match settings.platform.as_deref().and_then(platform::named) {
         Some(platform) => Some(platform.timing(check)),
