@@ -103,6 +103,32 @@ pub enum State {
 }
 
 impl Source {
+    /// In the order of precedence.
+    pub const ALL: [Self; 8] = [
+        Self::Haproxy,
+        Self::Kubernetes,
+        Self::AlbHealth,
+        Self::Envoy,
+        Self::NginxError,
+        Self::Caddy,
+        Self::Probes,
+        Self::Traffic,
+    ];
+
+    /// For people, after “by”.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Haproxy => "HAProxy",
+            Self::Kubernetes => "Kubernetes",
+            Self::AlbHealth => "the ALB's checks",
+            Self::Envoy => "Envoy",
+            Self::NginxError => "nginx's error log",
+            Self::Caddy => "Caddy",
+            Self::Probes => "checks in their own logs",
+            Self::Traffic => "traffic",
+        }
+    }
+
     /// It writes down changes only: whom it never spoke of has been as it wants them.
     pub fn tells_changes(self) -> bool {
         matches!(self, Self::Haproxy | Self::Envoy | Self::NginxError | Self::Caddy)

@@ -10,8 +10,11 @@
 //! * [`timeline`]: events and traffic → states, ready count, removals, restarts, flaps.
 //! * [`finding`]: what is told about a fleet; [`title`]: what that is called.
 //! * [`settings`]: what is configured of the analysis; [`config`]: of a fleet as a whole; [`rules`]: which
-//!   findings become incidents; [`platform`]: what its platform does by itself.
+//!   findings become incidents; [`platform`]: what its platform does by itself; [`all_out`]: what comes of
+//!   it when nobody is ready.
+//! * [`share`]: how instances stand beside their peers, as it is shown.
 
+pub mod all_out;
 pub mod beats;
 pub mod cell;
 pub mod config;

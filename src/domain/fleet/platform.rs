@@ -5,7 +5,7 @@
 //! minimum (every check fails at once) and the worst case (the instance hangs just after a passed check,
 //! and the last check waits for its time-out). Propagation to every node comes on top.
 
-use super::settings::HealthCheck;
+use super::{event::Source, settings::HealthCheck};
 
 /// One platform.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Platform {
     pub extra_interval: bool,
     /// Below this share of healthy instances it ignores health and uses all; none: it never does.
     pub floor: Option<Floor>,
-    /// What happens when every instance is unhealthy, as documented.
+    /// What happens when every instance is unhealthy, as documented: it goes on after the name.
     pub all_unhealthy: &'static str,
     /// What failing open would do to the fleet, or why it does not come to that; a sentence for people.
     pub fail_open: &'static str,
@@ -103,8 +103,8 @@ pub const PLATFORMS: &[Platform] = &[
         defaults: Defaults { interval_s: 10.0, timeout_s: 1.0, unhealthy: 3, healthy: 2 },
         extra_interval: false,
         floor: Some(Floor::Share(0.5)),
-        all_unhealthy: "below its panic threshold it ignores health and uses all hosts, unless set \
-                        to fail the traffic",
+        all_unhealthy: "ignores health below its panic threshold and uses all hosts, unless set to \
+                        fail the traffic",
         fail_open: "Below its panic threshold, half of the hosts unless set, it balances \
                     over all hosts: the load stays spread, and requests reach the bad ones \
                     as well.",
@@ -175,6 +175,18 @@ pub const PLATFORMS: &[Platform] = &[
         slow_start: "none",
     },
 ];
+
+/// Who takes instances out where this source tells of it; none where that may be anybody.
+pub fn behind(source: Source) -> Option<&'static Platform> {
+    match source {
+        Source::Haproxy => named("haproxy"),
+        Source::Kubernetes => named("kubernetes"),
+        Source::AlbHealth => named("alb"),
+        Source::Envoy => named("envoy"),
+        Source::NginxError => named("nginx"),
+        Source::Caddy | Source::Probes | Source::Traffic => None,
+    }
+}
 
 /// The platform of that name.
 pub fn named(kind: &str) -> Option<&'static Platform> {

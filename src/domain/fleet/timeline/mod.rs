@@ -35,7 +35,7 @@ use super::{
 };
 
 pub use instance::Instance;
-pub use ready::{Expected, ReadyPoint};
+pub use ready::{BySource, Expected, ReadyPoint};
 pub use removal::{Cause, Removal, timing};
 pub use restart::{Restart, Restarts};
 

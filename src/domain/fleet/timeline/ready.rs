@@ -23,6 +23,67 @@ pub struct ReadyPoint {
     pub most: u32,
     /// With [`Source::Traffic`] it is a count of who is in rotation, which is not the same.
     pub source: Source,
+    /// Whose word each of those is who were counted.
+    #[serde(default)]
+    pub by: BySource,
+}
+
+/// How many of a count each source answers for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<Source, u32>", into = "BTreeMap<Source, u32>")]
+pub struct BySource([u32; Source::ALL.len()]);
+
+impl BySource {
+    pub fn one(source: Source, count: u32) -> Self {
+        let mut by = Self::default();
+        by.add(source, count);
+        by
+    }
+
+    fn add(&mut self, source: Source, count: u32) {
+        for (at, mine) in Source::ALL.into_iter().zip(&mut self.0) {
+            if at == source {
+                *mine = mine.saturating_add(count);
+            }
+        }
+    }
+
+    /// Sources that answer for somebody, in the order of precedence.
+    pub fn some(&self) -> impl Iterator<Item = (Source, u32)> {
+        Source::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
+    }
+}
+
+impl From<BTreeMap<Source, u32>> for BySource {
+    fn from(counts: BTreeMap<Source, u32>) -> Self {
+        let mut by = Self::default();
+        counts.into_iter().for_each(|(source, count)| by.add(source, count));
+        by
+    }
+}
+
+impl From<BySource> for BTreeMap<Source, u32> {
+    fn from(by: BySource) -> Self {
+        by.some().collect()
+    }
+}
+
+impl ReadyPoint {
+    /// Whose count it is: `by HAProxy`, `3 by HAProxy, 1 by traffic`.
+    pub fn by_words(&self) -> String {
+        let mut parts: Vec<(Source, u32)> = self.by.some().collect();
+        if parts.iter().all(|(source, _)| *source != self.source) {
+            parts.insert(0, (self.source, 0));
+        }
+        match parts.as_slice() {
+            [(source, _)] => format!("by {}", source.words()),
+            several => {
+                let part =
+                    |(source, count): &(Source, u32)| format!("{count} by {}", source.words());
+                several.iter().map(part).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
 }
 
 /// How many there should be.
@@ -93,12 +154,15 @@ impl Ready {
         let point = if source == Source::Haproxy && !self.active.is_empty() {
             let mut counts: Vec<u32> = self.active.values().copied().collect();
             counts.sort_unstable();
+            let ready = counts[counts.len() / 2];
             ReadyPoint {
                 at_us,
-                ready: counts[counts.len() / 2],
+                ready,
                 least: counts[0],
                 most: counts[counts.len() - 1],
                 source,
+                // It counts its servers itself, those too of which it has told nothing.
+                by: BySource::one(source, ready),
             }
         } else {
             // Of whom a source never spoke that writes down changes only, it has no change to tell.
@@ -106,9 +170,12 @@ impl Ready {
             let is = |i: &&Instance| {
                 i.state == State::Ready || (by_traffic && i.state == State::InRotation)
             };
-            let ready = instances.filter(is).count();
-            let ready = u32::try_from(ready).unwrap_or(u32::MAX);
-            ReadyPoint { at_us, ready, least: ready, most: ready, source }
+            let mut by = BySource::default();
+            for instance in instances.filter(is) {
+                by.add(instance.source.unwrap_or(Source::Traffic), 1);
+            }
+            let ready = by.some().map(|(_, count)| count).sum();
+            ReadyPoint { at_us, ready, least: ready, most: ready, source, by }
         };
         let same = |last: &ReadyPoint| ReadyPoint { at_us: last.at_us, ..point } == *last;
         if self.last.as_ref().is_some_and(same) {

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::{
     super::{
         finding::{self, Gravity, Kind, Scope},
@@ -168,7 +170,10 @@ fn fewer_than_the_floor_is_critical_after_half_a_minute_and_a_learned_number_fir
         3 * MINUTE + 10 * SECOND,
         "once the minute is over, and late lines in"
     );
-    assert!(finding.sentence.starts_with("2 of 4 ready, fewer than 3"), "{}", finding.sentence);
+    assert_eq!(
+        finding.sentence,
+        "2 of 4 ready, fewer than 3; the others carry × 2.00; counted by HAProxy."
+    );
     pool.minute(&[state(190.0, "b", State::Ready, Some(3))], &all[1..], 60);
     assert!(pool.kinds().is_empty());
     for _ in 0..12 {
@@ -492,6 +497,7 @@ fn whom_traffic_alone_shows_is_in_rotation_and_a_first_word_is_no_change() {
     assert_eq!(pool.told.removals, []);
     let now = pool.line.ready().unwrap();
     assert_eq!((now.ready, now.source), (1, Source::Kubernetes), "in rotation is not ready");
+    assert_eq!(now.by_words(), "by Kubernetes");
     // nginx tells of changes only: of whom it is silent, there is none to tell.
     let mut pool = Pool::new(&Settings::default());
     pool.minute(&[], &all, 60);
@@ -499,7 +505,15 @@ fn whom_traffic_alone_shows_is_in_rotation_and_a_first_word_is_no_change() {
     pool.minute(&[out], &all[1..], 60);
     let now = pool.line.ready().unwrap();
     assert_eq!((now.ready, now.source), (2, Source::NginxError));
+    assert_eq!(now.by_words(), "0 by nginx's error log, 2 by traffic");
     assert_eq!(pool.line.instances()["a"].transitions, 1);
+    // It is back by an answered request, which is nginx's verdict.
+    pool.minute(&[], &all, 60);
+    let now = pool.line.ready().unwrap();
+    assert_eq!((now.ready, now.by_words().as_str()), (3, "1 by nginx's error log, 2 by traffic"));
+    let kept = serde_json::to_value(now).unwrap();
+    assert_eq!(kept["by"], json!({"nginx_error": 1, "traffic": 2}));
+    assert_eq!(serde_json::from_value::<ReadyPoint>(kept).unwrap(), now);
 }
 
 #[test]
@@ -566,6 +580,32 @@ fn too_few_in_rotation_is_a_warning_after_three_times_the_patience_and_never_bef
     assert!((45 * SECOND..=50 * SECOND).contains(&waited), "{waited}");
     assert_eq!(few(&settings, 0), None);
     assert_eq!(few(&Settings { min_ready: Some(2), ..settings }, 50), None);
+}
+
+#[test]
+fn with_nobody_ready_it_is_told_what_was_seen_and_what_the_platform_does() {
+    let told = |platform: Option<&str>, serving: &[&str]| {
+        let platform = platform.map(str::to_owned);
+        let settings = Settings { expected: Some(2), platform, ..Settings::default() };
+        let mut pool = Pool::new(&settings);
+        let out = |name, left| state(1.0, name, State::Unready, Some(left));
+        pool.minute(&[out("a", 1), out("b", 0)], &[], 60);
+        pool.minute(&[], serving, 60);
+        let finding = pool.line.open().iter().find(|f| f.kind == Kind::FewReady).unwrap();
+        (finding.sentence.clone(), finding.evidence["all_out"].clone())
+    };
+    let (sentence, evidence) = told(None, &[]);
+    assert_eq!(
+        sentence,
+        "0 of 2 ready, fewer than 2; counted by HAProxy. In the last 60 s no request was seen. HAProxy does \
+         not fail open: answers 503."
+    );
+    assert_eq!(evidence["platform"], "haproxy");
+    // What stands before HAProxy may be another balancer, and requests show what it does.
+    let (sentence, evidence) = told(Some("alb"), &["a", "b"]);
+    assert!(sentence.contains("all instances went on being asked. AWS Application"), "{sentence}");
+    assert!(sentence.ends_with("fails open: routes to all targets, healthy or not."), "{sentence}");
+    assert_eq!(evidence["seen"]["asked"], json!(["a", "b"]));
 }
 
 #[test]

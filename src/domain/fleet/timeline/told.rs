@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::{
     super::{
-        event::Source,
+        all_out,
+        event::{Source, State},
         finding::{self, Change, End, Finding, Gravity, Kind, Scope},
     },
-    Instance, Removal, SECOND, Step, Timeline, Told,
+    Instance, ReadyPoint, Removal, SECOND, Step, Timeline, Told,
     removal::{self, Cause},
 };
 
@@ -17,7 +18,7 @@ impl Timeline {
     pub(super) fn tell(&mut self, step: &Step<'_>, told: &mut Told) {
         let now = step.until_us;
         let mut holds = Vec::new();
-        holds.extend(self.few_ready(now));
+        holds.extend(self.few_ready(step));
         holds.extend(self.left_rotation());
         holds.extend(self.restarting(now));
         holds.extend(self.flapping(now));
@@ -103,7 +104,8 @@ impl Timeline {
         }
     }
 
-    fn few_ready(&self, now: i64) -> Option<Finding> {
+    fn few_ready(&self, step: &Step<'_>) -> Option<Finding> {
+        let now = step.until_us;
         let expected = self.expected()?;
         if expected.learned && self.settings.min_ready.is_none() {
             return None;
@@ -132,18 +134,38 @@ impl Timeline {
             format!("; the others carry × {load:.2}")
         };
         let sentence = format!(
-            "{} of {} {called}, fewer than {limit}{carry}. The count is {}'s.",
+            "{} of {} {called}, fewer than {limit}{carry}; counted {}.",
             point.ready,
             expected.count,
-            point.source.as_str()
+            point.by_words()
         );
         let mut finding = self.finding(Kind::FewReady, severity, since, sentence);
         finding.evidence = json!({
             "ready": point.ready, "expected": expected.count, "learned": expected.learned,
-            "min_ready": floor, "source": point.source, "load_factor": load,
+            "min_ready": floor, "source": point.source, "by": point.by, "load_factor": load,
             "least": point.least, "most": point.most,
         });
+        if point.ready == 0 {
+            self.tell_all_out(&mut finding, &point, step);
+        }
         Some(finding)
+    }
+
+    /// With nobody ready it depends on the platform whether requests go to all or to nobody.
+    fn tell_all_out(&self, finding: &mut Finding, point: &ReadyPoint, step: &Step<'_>) {
+        let mut seen = all_out::Seen::default();
+        let drained = i64::from(self.settings.drain_s) * SECOND;
+        seen.add(step.window, Some(point.at_us + drained));
+        let platform = all_out::platform_of(&self.settings, point.source);
+        let there = self.instances.values().filter(|i| i.state != State::Gone).count();
+        let window = span(self.window_us());
+        finding.sentence.push_str(&format!(
+            " In the last {window} {}. {}",
+            seen.words(there),
+            all_out::documented(platform)
+        ));
+        finding.evidence["all_out"] = json!({ "seen": seen, "window_s": self.settings.window_s,
+            "platform": platform.map(|platform| platform.kind) });
     }
 
     /// How long fewer than the floor must be ready.
