@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -62,7 +62,7 @@ async fn the_document_has_every_field_of_the_contract() {
         json(&[HAPROXY, "--expected", "3", "--check-interval", "1", "--unhealthy", "2"]).await;
     assert_eq!(
         keys(&summary),
-        ["files", "findings", "from", "instances", "ready", "removals", "to"]
+        ["all_out", "files", "findings", "from", "instances", "ready", "removals", "to"]
     );
     assert_eq!(
         keys(&summary["files"][0]),
@@ -95,13 +95,32 @@ async fn the_document_has_every_field_of_the_contract() {
         assert_eq!(instance(&summary, name)["transitions"], transitions, "{name}");
     }
     let ready = summary["ready"].as_array().unwrap();
-    assert_eq!(keys(&ready[0]), ["at", "ready", "source"]);
+    assert_eq!(keys(&ready[0]), ["at", "by", "ready", "source"]);
     let empty: Vec<&Value> = ready.iter().filter(|point| point["ready"] == 0).collect();
     assert_eq!(empty.len(), 4, "{ready:?}");
     assert!(empty.iter().all(|point| point["source"] == "haproxy"), "{empty:?}");
     assert!(empty[0]["at"].as_str().unwrap().starts_with("2026-11-29T19:34:01.955"), "{empty:?}");
     let back = ready.iter().skip_while(|point| *point != empty[0]).find(|p| p["ready"] == 3);
     assert!(back.unwrap()["at"].as_str().unwrap().starts_with("2026-11-29T19:34:06.962"));
+    let out = summary["all_out"].as_array().unwrap();
+    assert_eq!(out.len(), 4, "{out:?}");
+    assert_eq!((&out[0]["from"], &out[0]["platform"]), (&empty[0]["at"], &"haproxy".into()));
+    assert_eq!(out[0]["documented"], "HAProxy does not fail open: answers 503.");
+    assert_eq!((&out[0]["seen"]["empty"], &out[0]["seen"]["asked"]), (&70.into(), &json!([])));
+    // What an instance was not ready of the time that is known is the time of its removals.
+    let us = |at: &Value| at.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_microsecond();
+    for one in summary["instances"].as_array().unwrap() {
+        let own = summary["removals"].as_array().unwrap().iter();
+        let own = own.filter(|removal| removal["instance"] == one["instance"]);
+        let out: i64 = own.map(|r| us(&r["returned_at"]) - us(&r["removed_at"])).sum();
+        let ms = |name: &str| one[name].as_f64().unwrap();
+        assert!((ms("known_ms") - ms("ready_ms") - out as f64 / 1e3).abs() < 0.01, "{one}");
+        assert!(ms("known_ms") > 300_000.0, "{one}");
+    }
+    let nginx = json(&[NGINX]).await;
+    let first = &nginx["instances"][0];
+    assert_eq!((&first["ready_ms"], &first["known_ms"]), (&Value::Null, &Value::Null), "{first}");
+    assert_eq!(first["version"], Value::Null);
     let removal = &summary["removals"][0];
     let fields = [
         "cause",

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::report::{self, PoolReport, Readiness, Report, Standing};
+use super::report::{self, AllOut, PoolReport, Readiness, Report, Standing};
+use crate::domain::fleet::all_out::{Seen, documented};
 use crate::domain::fleet::finding;
-use crate::domain::fleet::timeline::{self, ReadyPoint};
+use crate::domain::fleet::timeline::{self, BySource, ReadyPoint};
 
 /// In the order in which it is written.
 #[derive(Serialize)]
@@ -16,6 +17,7 @@ struct Summary<'a> {
     to: Value,
     instances: Vec<Instance<'a>>,
     ready: Vec<Ready>,
+    all_out: Vec<Out<'a>>,
     removals: Vec<Removal<'a>>,
     findings: Vec<Finding<'a>>,
 }
@@ -62,6 +64,19 @@ struct Ready {
     at: Value,
     ready: u32,
     source: &'static str,
+    by: BySource,
+}
+
+/// A stretch in which nobody was ready.
+#[derive(Serialize)]
+struct Out<'a> {
+    pool: &'a str,
+    from: Value,
+    to: Value,
+    /// Of the windows that it touches.
+    seen: &'a Seen,
+    platform: Option<&'static str>,
+    documented: String,
 }
 
 #[derive(Serialize)]
@@ -104,6 +119,11 @@ pub(super) fn text(report: &Report) -> String {
         to: at(report.span.map(|span| span.1)),
         instances,
         ready: all(report, |pool| &pool.ready, ready),
+        all_out: report
+            .pools
+            .iter()
+            .flat_map(|pool| pool.all_out.iter().map(|o| out(pool, o)))
+            .collect(),
         removals: all(report, |pool| &pool.removals, removal),
         findings: all(report, |pool| &pool.findings, finding),
     };
@@ -166,7 +186,23 @@ fn instance(standing: &Standing) -> Instance<'_> {
 }
 
 fn ready(point: &ReadyPoint) -> Ready {
-    Ready { at: at(Some(point.at_us)), ready: point.ready, source: point.source.as_str() }
+    Ready {
+        at: at(Some(point.at_us)),
+        ready: point.ready,
+        source: point.source.as_str(),
+        by: point.by,
+    }
+}
+
+fn out<'a>(pool: &'a PoolReport, stretch: &'a AllOut) -> Out<'a> {
+    Out {
+        pool: &pool.name,
+        from: at(Some(stretch.from_us)),
+        to: at(stretch.to_us),
+        seen: &stretch.seen,
+        platform: stretch.platform.map(|platform| platform.kind),
+        documented: documented(stretch.platform),
+    }
 }
 
 fn removal(removal: &timeline::Removal) -> Removal<'_> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::part::SILENCE_US;
 use super::total::Totals;
 use crate::domain::fleet::{
+    all_out::Seen,
     beats::Beats,
     cell::Window,
     engine::{self, Archive, Context, Engine},
@@ -63,6 +64,8 @@ pub(super) struct Pool {
     pub(super) timeline: Timeline,
     pub(super) totals: Totals,
     pub(super) ready: Vec<ReadyPoint>,
+    /// What was seen in each window in which nobody was ready for some time, by its index.
+    pub(super) all_out: BTreeMap<i64, Seen>,
     /// By the moment of removal and the instance.
     pub(super) removals: BTreeMap<(i64, String), Removal>,
     findings: Vec<Option<Finding>>,
@@ -287,6 +290,7 @@ impl Pool {
             timeline: Timeline::new(name, settings),
             totals: Totals::default(),
             ready: Vec::new(),
+            all_out: BTreeMap::new(),
             removals: BTreeMap::new(),
             findings: Vec::new(),
             open: BTreeMap::new(),
@@ -328,6 +332,13 @@ impl Pool {
             marks: &marks,
             sources,
         });
+        let before = self.ready.last().copied();
+        if before.iter().chain(&told.ready).any(|point| point.ready == 0) {
+            let drained = i64::from(settings.drain_s) * 1_000_000;
+            let whole = before.filter(|point| point.ready == 0 && told.ready.is_empty());
+            let asked_from_us = whole.map(|point| point.at_us + drained);
+            self.all_out.entry(window.index).or_default().add(&window, asked_from_us);
+        }
         self.ready.extend(told.ready);
         for removal in told.removals {
             self.removals.insert((removal.removed_us, removal.instance.clone()), removal);

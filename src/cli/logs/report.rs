@@ -6,10 +6,12 @@ use super::judge::Pool;
 use super::part::Counts;
 use super::read::Outcome;
 use crate::domain::fleet::{
+    all_out::{Seen, platform_of},
     cell::{Cell, PoolCell},
     engine::interval99,
-    event::State,
+    event::{Source, State},
     finding::{Finding, Gravity},
+    platform::Platform,
     settings::Settings,
     timeline::{Expected, Instance, ReadyPoint, Removal, Restarts, timing},
 };
@@ -40,6 +42,11 @@ pub(super) struct PoolReport {
     /// By name.
     pub(super) instances: Vec<Standing>,
     pub(super) ready: Vec<ReadyPoint>,
+    /// In order.
+    pub(super) all_out: Vec<AllOut>,
+    /// What was seen in all windows that those touch.
+    pub(super) seen_out: Seen,
+    pub(super) window_us: i64,
     pub(super) expected: Option<Expected>,
     pub(super) floor: Option<u32>,
     pub(super) removals: Vec<Removal>,
@@ -49,6 +56,64 @@ pub(super) struct PoolReport {
     pub(super) findings: Vec<Finding>,
     /// Stretches with lines, in µs.
     pub(super) covered: Vec<(i64, i64)>,
+}
+
+/// A stretch in which nobody was ready. Times in µs.
+pub(super) struct AllOut {
+    pub(super) from_us: i64,
+    /// None while it goes on.
+    pub(super) to_us: Option<i64>,
+    /// Of the windows that it touches.
+    pub(super) seen: Seen,
+    /// What takes instances out, as far as that is known.
+    pub(super) platform: Option<&'static Platform>,
+    /// How many instances there were.
+    pub(super) of: usize,
+}
+
+impl AllOut {
+    /// All of them, and what was seen in all their windows, each counted once.
+    fn all(pool: &Pool, settings: &Settings, window_us: i64) -> (Vec<Self>, Seen) {
+        let mut all: Vec<Self> = Vec::new();
+        for (at, point) in pool.ready.iter().enumerate().filter(|(_, point)| point.ready == 0) {
+            // One of traffic alone is a log that begins or ends.
+            if point.source == Source::Traffic {
+                continue;
+            }
+            let to_us = pool.ready.get(at + 1).map(|next| next.at_us);
+            // A platform tells of Pods from their creation on: the first ones are not ready yet.
+            let began = pool.ready[..at].iter().all(|before| before.ready == 0);
+            if began && to_us.is_some() && point.source == Source::Kubernetes {
+                continue;
+            }
+            match all.last_mut() {
+                Some(last) if last.to_us == Some(point.at_us) => last.to_us = to_us,
+                _ if to_us == Some(point.at_us) => {}
+                _ => all.push(Self {
+                    from_us: point.at_us,
+                    to_us,
+                    seen: Seen::default(),
+                    platform: platform_of(settings, point.source),
+                    of: pool.timeline.instances().len(),
+                }),
+            }
+        }
+        let mut windows = BTreeSet::new();
+        for stretch in &mut all {
+            let first = stretch.from_us.div_euclid(window_us);
+            let last = stretch.to_us.map_or(i64::MAX, |to| (to - 1).div_euclid(window_us));
+            for (index, seen) in pool.all_out.range(first..=last.max(first)) {
+                stretch.seen.merge(seen);
+                windows.insert(*index);
+            }
+        }
+        let mut whole = Seen::default();
+        pool.all_out
+            .iter()
+            .filter(|(index, _)| windows.contains(index))
+            .for_each(|(_, seen)| whole.merge(seen));
+        (all, whole)
+    }
 }
 
 /// One instance beside its peers.
@@ -198,6 +263,7 @@ impl PoolReport {
         };
         let instances = names.into_iter().map(standing).collect();
         let expected = pool.timeline.expected();
+        let (all_out, seen_out) = AllOut::all(&pool, settings, window_us);
         let mut findings: Vec<Finding> = pool.findings().cloned().collect();
         findings.sort_by_key(rank);
         let mut covered: Vec<(i64, i64)> = Vec::new();
@@ -223,6 +289,9 @@ impl PoolReport {
             pool: pool.totals.pool,
             ready: pool.ready,
             removals: pool.removals.into_values().collect(),
+            all_out,
+            seen_out,
+            window_us,
             return_us: timing(settings).map(|timing| (timing.return_s * 1e6) as i64),
         }
     }

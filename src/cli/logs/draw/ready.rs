@@ -1,8 +1,9 @@
 //! How many were ready over time, and who was taken out.
 
-use super::super::report::PoolReport;
+use super::super::report::{AllOut, PoolReport};
 use super::words::{Times, span};
 use crate::cli::term::{Ink, Term, columns, counted, pad_left, thousands, wrap_after};
+use crate::domain::fleet::all_out::documented;
 use crate::domain::fleet::event::Source;
 use crate::domain::fleet::timeline::{ReadyPoint, Removal};
 
@@ -37,10 +38,11 @@ pub(super) fn draw(
     let lows = lows(&axis, &points, &pool.covered, whole);
     let label = pad_left(&thousands(u64::from(top)), 4);
     let heights: String = lows.iter().map(|low| height(*low, top)).collect();
-    let mut out = format!("\n{}\n", term.paint(Ink::Dim, &title(term, pool, last.source, &axis)));
+    let mut out = format!("\n{}\n", term.paint(Ink::Dim, &title(term, pool, last, &axis)));
     out.push_str(&format!("{label}  {heights}\n"));
     out.push_str(&format!("      {}\n", term.paint(Ink::Dim, &scale(&axis, whole.1, times))));
     out.push_str(&lowest(term, pool, &points, expected, times));
+    out.push_str(&all_out(term, pool, whole.1, times));
     out.push_str(&removals(term, pool, times));
     out
 }
@@ -58,20 +60,24 @@ fn settled(points: &[ReadyPoint]) -> Vec<ReadyPoint> {
     settled
 }
 
-/// `ready, of 8 expected, fewer than 6 is critical, 1 column = 15 s`.
-fn title(term: &Term, pool: &PoolReport, source: Source, axis: &Axis) -> String {
+/// `ready, of 8 expected, 7 by HAProxy, 1 by traffic, fewer than 6 is critical, 1 column = 15 s`.
+fn title(term: &Term, pool: &PoolReport, last: &ReadyPoint, axis: &Axis) -> String {
     // Traffic alone does not say who is ready.
-    let what = if source == Source::Traffic { "in rotation" } else { "ready" };
+    let what = if last.source == Source::Traffic { "in rotation" } else { "ready" };
     let of = match pool.expected {
         Some(expected) if !expected.learned => format!(", of {} expected", expected.count),
         Some(expected) if expected.count > 0 => format!(", of {} as learned", expected.count),
         _ => String::new(),
     };
-    let by = format!(", by {}", source.as_str().replace('_', " "));
+    let by = format!(", {}", last.by_words());
     let floor = pool.floor.map(|floor| format!(", fewer than {floor} is critical"));
     let step = format!(", 1 column = {}", span(axis.step));
     let full = format!("{what}{of}{by}{}{step}", floor.unwrap_or_default());
-    if columns(&full) <= term.width { full } else { format!("{what}{of}{step}") }
+    if columns(&full) <= term.width {
+        return full;
+    }
+    // Whose count it is matters more than the rest.
+    wrap_after("", &format!("{what}{of}{by}{step}"), term.width)
 }
 
 impl Axis {
@@ -190,6 +196,33 @@ fn lowest(
     wrap_after("      ", &parts.join(" · "), term.width) + "\n"
 }
 
+/// When nobody was ready, what was seen then, and what the platform does by its documentation.
+fn all_out(term: &Term, pool: &PoolReport, end_us: i64, times: &Times) -> String {
+    let length =
+        |stretch: &AllOut| stretch.to_us.unwrap_or(end_us).max(stretch.from_us) - stretch.from_us;
+    let Some(longest) = pool.all_out.iter().max_by_key(|stretch| length(stretch)) else {
+        return String::new();
+    };
+    let until = longest.to_us.map_or("the end".to_owned(), |to| times.second(to));
+    let whole: i64 = pool.all_out.iter().map(length).sum();
+    let when = match pool.all_out.len() {
+        1 => format!("nobody ready {} – {until}, {}", times.second(longest.from_us), span(whole)),
+        count => format!(
+            "nobody ready {count} times, {} in all, longest {} – {until}",
+            span(whole),
+            times.second(longest.from_us)
+        ),
+    };
+    let text = format!(
+        "{when}. In the windows of {} that {} touched, {}. {}",
+        span(pool.window_us),
+        if pool.all_out.len() == 1 { "this" } else { "these" },
+        pool.seen_out.words(longest.of),
+        documented(longest.platform)
+    );
+    wrap_after("      ", &text, term.width) + "\n"
+}
+
 fn removals(term: &Term, pool: &PoolReport, times: &Times) -> String {
     let mut shown: Vec<&Removal> = pool.removals.iter().collect();
     shown.sort_by_key(|removal| (removal.cause.on_purpose(), std::cmp::Reverse(removal.harmed)));
@@ -210,7 +243,7 @@ fn removals(term: &Term, pool: &PoolReport, times: &Times) -> String {
 }
 
 /// `10.9.0.15 out, 11 s after it first failed (at least 10 s), 38 attempts harmed, 2 seen by users; back
-/// 14:30:26, 20 s after it worked again (at least 20 s)`.
+/// 14:30:26, 20 s after it worked again (20 s by its check)`.
 fn removed(removal: &Removal, return_us: Option<i64>, times: &Times) -> String {
     let mut text = format!("{} out", removal.instance);
     if removal.cause.on_purpose() {
@@ -238,7 +271,7 @@ fn removed(removal: &Removal, return_us: Option<i64>, times: &Times) -> String {
             if let Some(took) = removal.return_us().filter(|took| *took > 0) {
                 text.push_str(&format!(", {} after it worked again", span(took)));
                 if let Some(least) = return_us {
-                    text.push_str(&format!(" (at least {})", span(least)));
+                    text.push_str(&format!(" ({} by its check)", span(least)));
                 }
             }
         }

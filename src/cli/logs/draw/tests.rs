@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::super::plan::{self, Wanted};
 use super::super::progress::Progress;
 use super::super::read;
-use super::super::report::Report;
+use super::super::report::{Readiness, Report};
 use super::super::source::Input;
 use super::*;
 use crate::accesslog::Context;
@@ -271,6 +271,10 @@ fn down_for_a_while(phase: i64, asked: bool) -> Vec<u8> {
             "Server app/app2 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms. 3 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue.",
         ),
         (
+            262_000,
+            "Health check for server app/app2 succeeded, reason: Layer7 check passed, code: 200, check duration: 1ms, status: 1/3 DOWN.",
+        ),
+        (
             270_000,
             "Server app/app2 is UP, reason: Layer7 check passed, code: 200, check duration: 1ms. 4 active and 0 backup servers online. 0 sessions requeued, 0 total in queue.",
         ),
@@ -312,4 +316,79 @@ fn a_server_that_is_up_again_is_no_zombie_wherever_the_minutes_begin() {
         assert!(!found.contains(&Kind::Zombie), "{phase}: {found:?}");
     }
     assert!(kinds(0, true).contains(&Kind::Zombie), "asked while it is down");
+}
+
+#[test]
+fn how_long_it_was_ready_is_of_the_time_that_is_known() {
+    let folder = Folder::new("ready");
+    let file = folder.file("haproxy.log", &down_for_a_while(0, false));
+    let check = crate::domain::fleet::settings::HealthCheck {
+        path: None,
+        interval_s: 4.0,
+        timeout_s: 1.0,
+        unhealthy: 3,
+        healthy: 3,
+    };
+    let settings = Settings { expected: Some(4), check: Some(check), ..Settings::default() };
+    let report = report(&[file], &settings);
+    let pool = report.pools.iter().find(|pool| pool.name == "app").unwrap();
+    let [one, two, ..] = pool.instances.as_slice() else { panic!("four instances") };
+    // HAProxy has told nothing of the first; of the second it has, from its first word on.
+    assert_eq!((one.ready(), one.readiness.known_us), (None, 0));
+    assert!(one.readiness.rotation_us > 400_000_000, "{:?}", one.readiness);
+    let Readiness { ready_us, known_us, .. } = two.readiness;
+    assert_eq!(known_us - ready_us, 142_000_000);
+    let (_, last) = report.span.unwrap();
+    assert_eq!(ready_us, last - (START + 270) * 1_000_000, "up to the last line and no further");
+    let both = drawn(&report);
+    let flat = both.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("back 10:04:30, 8 s after it worked again (12 s by its check)"),
+        "{both}"
+    );
+    let (narrow, wide) = both.split_once(&"=".repeat(80)).unwrap();
+    let head = |text: &str| {
+        let line = text.lines().find(|line| line.contains("instance  ")).unwrap().to_owned();
+        line.split_whitespace().skip_while(|word| *word != "attempts").collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(head(narrow), "attempts p90 share ready");
+    assert!(
+        narrow.contains("ready is of the time that is known; up to 100.0 % of it is not"),
+        "{narrow}"
+    );
+    assert_eq!(head(wide), "attempts p50 p90 share ready not known restarts flaps/h");
+    let row = |name: &str| wide.lines().find(|line| line.contains(name)).unwrap();
+    assert!(row("app/app1").contains("  –    100.0 %"), "{wide}");
+    assert!(row("app/app2").contains("51.3 %"), "{wide}");
+    assert!(!wide.contains("is of the time"), "{wide}");
+}
+
+#[test]
+fn versions_are_told_where_more_than_one_serves() {
+    let folder = Folder::new("versions");
+    let told = |versions: [&str; 5]| {
+        let mut text = String::new();
+        for turn in 0..400 {
+            let at = START + turn / 5;
+            let (instance, version) = (turn % 5, versions[(turn % 5) as usize]);
+            text.push_str(&format!(
+                "{{\"msec\":\"{at}.{turn:03}\",\"remote\":\"203.0.113.7\",\"req\":\"GET / HTTP/1.1\",\"status\":200,\
+                 \"up\":\"10.9.0.{}:80\",\"ust\":\"200\",\"urt\":\"0.020\",\"version\":\"{version}\"}}\n",
+                instance + 11
+            ));
+        }
+        let file = folder.file("access.json", text.as_bytes());
+        let report = report(&[file], &Settings::default());
+        drawn(&report)
+    };
+    let mixed = told(["1.4.2", "1.4.1", "1.4.2", "1.4.1", "1.4.2"]);
+    assert_eq!(mixed.matches("   5 instances: 3 on 1.4.2, 2 on 1.4.1\n").count(), 2, "{mixed}");
+    let some = told(["1.4.2", "", "1.4.2", "1.4.2", "1.4.2"]);
+    let line = "   5 instances: 4 on 1.4.2; version not reported by 1\n";
+    assert_eq!(some.matches(line).count(), 2, "{some}");
+    let none = told([""; 5]);
+    assert_eq!(none.matches("   version not reported\n").count(), 2, "{none}");
+    let same = told(["1.4.2"; 5]);
+    assert!(!same.contains("not reported") && !same.contains("5 instances: "), "{same}");
+    assert!(same.contains("flaps/h  version"), "{same}");
 }
