@@ -227,7 +227,7 @@ async fn several_findings_of_one_minute_are_one_alert_and_one_answer() {
     assert_eq!(mails[0].header("Subject"), "Only 2 of 4 ready: shop, 1 Mar 12:03 UTC");
     let body = readable(&mails[0]);
     for told in [
-        "2 of 4 ready, fewer than 3; the others carry × 2.00.",
+        "2 of 4 ready, fewer than 3; the others carry × 2.00; counted by ",
         "app/app1 failed for 9.0 s before it was taken out; the limit is 7.5 s.",
         "app/app2 failed for 9.0 s",
     ] {

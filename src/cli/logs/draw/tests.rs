@@ -357,7 +357,8 @@ fn how_long_it_was_ready_is_of_the_time_that_is_known() {
         "{narrow}"
     );
     assert_eq!(head(wide), "attempts p50 p90 share ready not known restarts flaps/h");
-    let row = |name: &str| wide.lines().find(|line| line.contains(name)).unwrap();
+    let row =
+        |name: &str| wide.lines().find(|line| line.starts_with(&format!("   {name}"))).unwrap();
     assert!(row("app/app1").contains("  –    100.0 %"), "{wide}");
     assert!(row("app/app2").contains("51.3 %"), "{wide}");
     assert!(!wide.contains("is of the time"), "{wide}");
