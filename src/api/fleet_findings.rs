@@ -257,7 +257,7 @@ pub async fn findings(
     rows: Vec<FindingRow>,
     now: Timestamp,
 ) -> ApiResult<Vec<Finding>> {
-    let watched = !store::fleets::monitors(conn, fleet.uid).await?.is_empty();
+    let watched = !store::fleets::monitors(conn, Some(fleet.uid)).await?.is_empty();
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {
         let finding = row.finding;

@@ -14,7 +14,7 @@ use super::{
     AppState,
     auth::Viewer,
     error::{ApiError, ApiResult},
-    fleet_now::{FindingBrief, FleetNow, Standing},
+    fleet_now::{FindingBrief, FleetNow, FleetZone, Standing, zones},
     fleets::find,
     request::{At, Json, Path, Query},
 };
@@ -27,7 +27,7 @@ use crate::{
         names::InstanceNames,
         sums::{self, Sum},
     },
-    store::{self, fleet_findings::Filter, fleets::FleetRow},
+    store::{self, fleet_findings::Filter, fleet_states::ReadyRow, fleets::FleetRow},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -91,20 +91,25 @@ pub struct FleetStep {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ReadyStep {
     pub at: At,
-    /// Null: not known from here on.
+    /// Null: whoever told is silent from here on, so that it is not known.
     pub ready: Option<i32>,
+    /// Instances beside these of which nobody tells any more.
+    pub unknown: i32,
     pub low: Option<i32>,
     pub high: Option<i32>,
     pub expected: Option<i32>,
     /// `haproxy kubernetes alb_health envoy nginx_error caddy probes traffic`; with `traffic` it counts who
     /// is in rotation, which is not readiness.
     pub source: String,
+    /// By zone, where instances have one.
+    pub zones: Vec<FleetZone>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct FleetTransition {
     pub at: At,
     pub instance: String,
+    /// With `unknown` whoever told of it fell silent.
     /// `unknown starting ready in_rotation unready draining maintenance gone`
     pub state: String,
     pub source: String,
@@ -161,17 +166,7 @@ async fn get_fleet_health(
         platform: platform_facts(&fleet, &shown),
         now: shown,
         series: series(&sums, from, to, step_s),
-        ready: ready
-            .into_iter()
-            .map(|row| ReadyStep {
-                at: At(row.at),
-                ready: row.ready,
-                low: row.low,
-                high: row.high,
-                expected: row.expected,
-                source: row.source,
-            })
-            .collect(),
+        ready: ready_steps(ready, &standing, to),
         transitions: transitions
             .into_iter()
             .map(|row| FleetTransition {
@@ -185,6 +180,39 @@ async fn get_fleet_health(
             .collect(),
         findings: findings.iter().map(FindingBrief::from).collect(),
     }))
+}
+
+/// What is stored. While the fleet's state of now is not known, nothing is known after the last window either.
+fn ready_steps(rows: Vec<ReadyRow>, standing: &Standing, to: Timestamp) -> Vec<ReadyStep> {
+    let step = |row: ReadyRow| ReadyStep {
+        at: At(row.at),
+        ready: row.ready,
+        low: row.low,
+        high: row.high,
+        expected: row.expected,
+        source: row.source,
+        unknown: row.unknown,
+        zones: zones(row.zones),
+    };
+    let mut steps: Vec<ReadyStep> = rows.into_iter().map(step).collect();
+    if let (false, Some(last), Some(judged)) =
+        (standing.is_known(), steps.last(), standing.judged_until)
+        && let Some(ready) = last.ready
+        && judged.max(last.at.0) < to
+    {
+        let zones = last.zones.iter().cloned().map(FleetZone::unknown).collect();
+        steps.push(ReadyStep {
+            at: At(judged.max(last.at.0)),
+            ready: None,
+            low: None,
+            high: None,
+            expected: last.expected,
+            source: last.source.clone(),
+            unknown: last.unknown + ready,
+            zones,
+        });
+    }
+    steps
 }
 
 pub async fn names(conn: &mut PgConnection, fleet: &FleetRow) -> ApiResult<InstanceNames> {
@@ -215,7 +243,7 @@ fn step(
         return Err(ApiError::invalid("step", "must be at least 1 second"));
     }
     // Windows are kept for 3 hours behind the judge.
-    let kept = standing.live.judged_until.map(|at| at.as_second() - 3 * 3_600);
+    let kept = standing.judged_until.map(|at| at.as_second() - 3 * 3_600);
     let coarse = kept.is_some_and(|kept| from.as_second() < kept);
     let least = if coarse { QUARTER_S } else { window };
     let span = to.as_second() - from.as_second();

@@ -32,7 +32,7 @@ use crate::{
         names::InstanceNames,
         sums::{self, Sum},
     },
-    store::{self, fleet_live::InstanceRow, fleets::FleetRow},
+    store::{self, fleet_live::InstanceRow, fleet_states::TransitionRow, fleets::FleetRow},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -142,7 +142,7 @@ async fn list_instances(
     let names = InstanceNames::of(&fleet.config, &known);
     let whole = whole(&mut conn, &fleet, from, to, &names).await?;
     let moved = store::fleet_states::transitions(&mut conn, fleet.key, from, to).await?;
-    let flips = |name: &str| moved.iter().filter(|m| m.instance == name && !m.planned).count();
+    let flips = |name: &str| flips(moved.iter().filter(|m| m.instance == name));
     let mut rows: BTreeMap<String, InstanceRow> = known
         .into_iter()
         .filter(|row| names.resolve(&row.name) == row.name)
@@ -208,6 +208,17 @@ async fn list_routes(
     let mut routes: Vec<FleetRoute> = routes.into_values().collect();
     routes.sort_by_key(|route| std::cmp::Reverse(route.attempts));
     Ok(Json(List::whole(routes)))
+}
+
+/// Turns that nobody intended. That nothing is known for a while is none, nor what is known first after it.
+fn flips<'a>(of_one: impl Iterator<Item = &'a TransitionRow>) -> usize {
+    let mut lost = false;
+    let mut count = 0;
+    for row in of_one {
+        let was_lost = std::mem::replace(&mut lost, row.state == "unknown");
+        count += usize::from(!row.planned && !lost && !was_lost);
+    }
+    count
 }
 
 /// Everything of [from, to) as one sum.

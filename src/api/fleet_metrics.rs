@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -12,12 +12,13 @@ use sqlx::PgConnection;
 
 use super::error::ApiResult;
 use crate::{
-    domain::{fleet::settings::Settings, ids::FleetKey},
+    domain::{
+        fleet::{hearing::Hearing, settings::Settings},
+        ids::FleetKey,
+    },
     store,
 };
 
-/// Figures of a fleet whose logs are older than this are left out.
-const FRESH: SignedDuration = SignedDuration::from_mins(5);
 /// Seconds from failure to removal: checks every second to checks every minute.
 const BOUNDS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 90.0, 120.0, 300.0, 600.0];
 
@@ -50,10 +51,16 @@ pub async fn register(
     let ready = Family::<FleetLabel, Gauge>::default();
     let expected = Family::<FleetLabel, Gauge>::default();
     let min_ready = Family::<FleetLabel, Gauge>::default();
+    let arrivals = store::fleet_sources::arrivals(conn, None).await?;
     for row in store::fleet_live::numbers(conn).await? {
         let label = FleetLabel { fleet: row.name.clone() };
         names.insert(row.fleet, row.name);
-        let fresh = row.newest_at.is_some_and(|at| now.duration_since(at) <= FRESH);
+        let lateness_s = row.lateness_s.and_then(|s| u32::try_from(s).ok());
+        let lateness_s = lateness_s.unwrap_or(Settings::default().lateness_s);
+        // Of a fleet that nobody tells of, nothing is known.
+        let fresh = arrivals.iter().any(|(fleet, arrival)| {
+            *fleet == row.fleet && arrival.hearing(lateness_s, now) == Hearing::Live
+        });
         if let Some(count) = row.ready.filter(|_| fresh) {
             ready.get_or_create(&label).set(count.into());
         }

@@ -1,7 +1,7 @@
 //! Who sends a fleet's logs: sources as they are read, and the tokens of shippers.
 
 use axum::{extract::State, http::StatusCode};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -16,7 +16,7 @@ use super::{
     request::{At, Json, List, Path, not_null, present},
 };
 use crate::{
-    domain::{Invalid, monitor::Name, token::KeyKind},
+    domain::{Invalid, fleet::hearing::Hearing, monitor::Name, token::KeyKind},
     intake::{self, Mapping},
     store::{
         self,
@@ -79,13 +79,15 @@ pub struct Source {
     pub received_at: Option<At>,
     /// Everything up to here has been sent.
     pub heard_until: Option<At>,
-    /// So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
-    /// 60.
+    /// So many seconds of silence are usual: so long its lines are waited for before a window is judged, and so
+    /// long what it told is known. Null: 60. Files of an ALB are given 600 when they are first seen.
     pub patience_s: Option<u32>,
     /// Names that it had before; what is sent under them is its own.
     pub aliases: Vec<String>,
-    /// Something came within its usual silence.
+    /// Something came within its usual silence, and it is not old.
     pub live: bool,
+    /// What comes is old: so many seconds before now its newest line was written. Null: it is not behind.
+    pub behind_s: Option<i64>,
     /// Newest line to arrival, at the last batch.
     pub lag_ms: Option<i64>,
     pub lines: i64,
@@ -135,7 +137,8 @@ pub struct SetSource {
     #[schema(value_type = Option<u32>)]
     pub patience_s: Option<Option<u32>>,
     /// Renames a source that is there, with its files and events. Whoever sends may go on using the old name.
-    /// What was counted of an instance's own log stays under the instance's old name.
+    /// An instance that is named by its own log is called so from now on, its past included: the old name
+    /// becomes one of its addresses in the fleet's settings.
     #[serde(default, deserialize_with = "not_null")]
     #[schema(nullable = false)]
     pub name: Option<String>,
@@ -177,7 +180,9 @@ async fn list_sources(
     let fleet = find(&mut conn, id, false).await?;
     let rows = store::fleet_sources::list(&mut conn, fleet.key, None).await?;
     let now = state.clock.now();
-    Ok(Json(List::whole(rows.into_iter().map(|row| Source::shown(row, now)).collect())))
+    let lateness_s = fleet.config.analysis.lateness_s;
+    let shown = rows.into_iter().map(|row| Source::shown(row, lateness_s, now));
+    Ok(Json(List::whole(shown.collect())))
 }
 
 /// Says how a source's lines are to be read, before or after they have come. Lines that were counted
@@ -227,7 +232,7 @@ async fn set_source(
         store::fleet_sources::set_patience(&mut tx, fleet.key, &name, seconds).await?;
     }
     let called = match set.name {
-        Some(new) => renamed(&mut tx, &fleet, &name, &new).await?,
+        Some(new) => renamed(&mut tx, &fleet, &name, &new, role, now).await?,
         None => name.clone(),
     };
     let detail = json!({ "source": name, "role": put.role, "format": put.format, "tz": put.tz,
@@ -236,7 +241,7 @@ async fn set_source(
     let row = store::fleet_sources::list(&mut tx, fleet.key, Some(&called)).await?.pop();
     tx.commit().await?;
     let row = row.ok_or(ApiError::NotFound("source"))?;
-    Ok(Json(Source::shown(row, now)))
+    Ok(Json(Source::shown(row, fleet.config.analysis.lateness_s, now)))
 }
 
 /// Gives a source another name, unless another one has or had it; the name that it has then.
@@ -245,6 +250,8 @@ async fn renamed(
     fleet: &FleetRow,
     old: &str,
     new: &str,
+    role: Role,
+    now: Timestamp,
 ) -> ApiResult<String> {
     let wrong = |invalid: Invalid| ApiError::from(Invalid::new("name", invalid.message));
     let new = intake::source_name(new).map_err(wrong)?;
@@ -261,6 +268,13 @@ async fn renamed(
             ));
         }
         _ => store::fleet_sources::rename(conn, fleet.key, old, &new).await?,
+    }
+    if role == Role::Instance {
+        // It names its instance: what is known of that goes on under the new name.
+        let mut config = fleet.config.clone();
+        config.also_called(old, &new);
+        config.check().map_err(wrong)?;
+        store::fleets::update(conn, fleet.key, &fleet.name, &config, now).await?;
     }
     Ok(new)
 }
@@ -374,8 +388,12 @@ fn command(url: &url::Url, key: &str, fleet: &str) -> String {
 }
 
 impl Source {
-    fn shown(row: SourceRow, now: Timestamp) -> Self {
-        let patience = SignedDuration::from_secs(row.patience_s.map_or(60, i64::from));
+    fn shown(row: SourceRow, lateness_s: u32, now: Timestamp) -> Self {
+        let heard = row.arrival().hearing(lateness_s, now);
+        let behind = |heard| match heard {
+            Hearing::Behind(age) => Some(age.as_secs()),
+            _ => None,
+        };
         let lag = row.newest_at.zip(row.received_at);
         Self {
             name: row.name,
@@ -390,7 +408,8 @@ impl Source {
             heard_until: row.heard_until.map(At),
             patience_s: row.patience_s.and_then(|seconds| u32::try_from(seconds).ok()),
             aliases: row.aliases,
-            live: row.received_at.is_some_and(|at| now.duration_since(at) <= patience),
+            live: heard == Hearing::Live,
+            behind_s: behind(heard),
             lag_ms: lag.map(|(newest, got)| got.as_millisecond() - newest.as_millisecond()),
             lines: row.lines,
             accepted: row.accepted,

@@ -1,6 +1,8 @@
 //! Fleets: what is configured of them, and who may send their logs. What their logs say is
 //! `fleet_health` and `fleet_findings`; how those come in is `fleet_logs`.
 
+use std::collections::HashMap;
+
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode, header},
@@ -16,20 +18,20 @@ use super::{
     AppState,
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
+    fleet_form::{check, configured, flap, merged, platform},
     fleet_now::{FleetNow, Standing},
     monitors::{etag, if_match},
     request::{At, Json, List, Path, not_null, present},
 };
 use crate::{
     domain::{
-        fleet::{
-            config::{Config, Named},
-            rules::Rules,
-            settings::{FewReady, Flap, HealthCheck, Settings},
-        },
+        fleet::{config::Named, rules::Rules, settings::FewReady},
         monitor::Name,
     },
-    store::{self, fleets::FleetRow},
+    store::{
+        self,
+        fleets::{FleetRow, MonitorOf},
+    },
     triage,
 };
 
@@ -201,11 +203,17 @@ async fn list_fleets(
     _viewer: Viewer,
 ) -> ApiResult<Json<List<Fleet>>> {
     let mut conn = state.pool.acquire().await?;
-    let mut fleets = Vec::new();
-    for row in store::fleets::list(&mut conn).await? {
-        fleets.push(shown(&mut conn, row, &state).await?);
+    let rows = store::fleets::list(&mut conn).await?;
+    let standings = Standing::read_all(&mut conn, &rows, state.clock.now()).await?;
+    let mut monitors: HashMap<String, Vec<MonitorOf>> = HashMap::new();
+    for monitor in store::fleets::monitors(&mut conn, None).await? {
+        monitors.entry(monitor.fleet.clone()).or_default().push(monitor);
     }
-    Ok(Json(List::whole(fleets)))
+    let fleets = rows.into_iter().zip(standings).map(|(row, standing)| {
+        let monitors = monitors.remove(&row.uid.to_string()).unwrap_or_default();
+        fleet(row, &standing, monitors)
+    });
+    Ok(Json(List::whole(fleets.collect())))
 }
 
 /// Adds a fleet. Its logs may come at once; everything else can be said later.
@@ -327,90 +335,17 @@ async fn known_channels(conn: &mut PgConnection, rules: &Rules) -> ApiResult<()>
     Ok(())
 }
 
-/// A form as it is stored.
-fn configured(form: NewFleet) -> Config {
-    let usual = Settings::default();
-    let (platform, floor) = form.platform.map(|p| (p.kind, p.floor)).unzip();
-    Config {
-        analysis: Settings {
-            expected: form.expected,
-            min_ready: form.min_ready,
-            window_s: form.window_s.unwrap_or(usual.window_s),
-            lateness_s: form.lateness_s.unwrap_or(usual.lateness_s),
-            warm_up_s: form.warm_up_s.unwrap_or(usual.warm_up_s),
-            drain_s: form.drain_s.unwrap_or(usual.drain_s),
-            settle_s: form.settle_s.unwrap_or(usual.settle_s),
-            flap: form.flap.map_or(usual.flap, |FleetFlap { window_s, from, until }| Flap {
-                window_s,
-                from,
-                until,
-            }),
-            few_ready: form.few_ready.unwrap_or(usual.few_ready),
-            check: form.check.map(|c| HealthCheck {
-                path: c.path,
-                interval_s: c.interval_s,
-                timeout_s: c.timeout_s,
-                unhealthy: c.unhealthy,
-                healthy: c.healthy,
-            }),
-            probe_paths: form.probe_paths,
-            inventory: Vec::new(),
-            platform,
-        },
-        floor: floor.flatten(),
-        instances: form.instances,
-        rules: form.rules,
-    }
-}
-
-/// A stored fleet with a change on top, as a form again.
-fn merged(old: &FleetRow, change: ChangeFleet) -> NewFleet {
-    let set = &old.config.analysis;
-    NewFleet {
-        name: change.name.unwrap_or_else(|| old.name.clone()),
-        expected: change.expected.unwrap_or(set.expected),
-        min_ready: change.min_ready.unwrap_or(set.min_ready),
-        platform: change.platform.unwrap_or_else(|| platform(&old.config)),
-        check: change.check.unwrap_or_else(|| set.check.as_ref().map(check)),
-        drain_s: change.drain_s.unwrap_or(Some(set.drain_s)),
-        settle_s: change.settle_s.unwrap_or(Some(set.settle_s)),
-        window_s: Some(set.window_s),
-        lateness_s: change.lateness_s.unwrap_or(Some(set.lateness_s)),
-        warm_up_s: change.warm_up_s.unwrap_or(Some(set.warm_up_s)),
-        flap: change.flap.unwrap_or_else(|| Some(flap(set.flap))),
-        few_ready: change.few_ready.unwrap_or(Some(set.few_ready)),
-        probe_paths: change.probe_paths.unwrap_or_else(|| set.probe_paths.clone()),
-        instances: change.instances.unwrap_or_else(|| old.config.instances.clone()),
-        rules: change.rules.unwrap_or_else(|| old.config.rules.clone()),
-    }
-}
-
-fn platform(config: &Config) -> Option<FleetPlatform> {
-    let kind = config.analysis.platform.clone()?;
-    Some(FleetPlatform { kind, floor: config.floor })
-}
-
-fn check(check: &HealthCheck) -> FleetCheck {
-    FleetCheck {
-        path: check.path.clone(),
-        interval_s: check.interval_s,
-        timeout_s: check.timeout_s,
-        unhealthy: check.unhealthy,
-        healthy: check.healthy,
-    }
-}
-
-fn flap(Flap { window_s, from, until }: Flap) -> FleetFlap {
-    FleetFlap { window_s, from, until }
-}
-
 /// A fleet as it is answered.
 async fn shown(conn: &mut PgConnection, row: FleetRow, state: &AppState) -> ApiResult<Fleet> {
     let standing = Standing::read(conn, &row, state.clock.now()).await?;
-    let monitors = store::fleets::monitors(conn, row.uid).await?;
+    let monitors = store::fleets::monitors(conn, Some(row.uid)).await?;
+    Ok(fleet(row, &standing, monitors))
+}
+
+fn fleet(row: FleetRow, standing: &Standing, monitors: Vec<MonitorOf>) -> Fleet {
     let platform = platform(&row.config);
     let set = row.config.analysis;
-    Ok(Fleet {
+    Fleet {
         id: row.uid,
         name: row.name,
         expected: set.expected,
@@ -439,5 +374,5 @@ async fn shown(conn: &mut PgConnection, row: FleetRow, state: &AppState) -> ApiR
         revision: row.revision,
         created_at: At(row.created_at),
         updated_at: At(row.updated_at),
-    })
+    }
 }

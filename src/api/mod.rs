@@ -45,6 +45,7 @@ pub mod channels;
 pub mod error;
 pub mod events;
 pub mod fleet_findings;
+pub mod fleet_form;
 pub mod fleet_health;
 pub mod fleet_instances;
 pub mod fleet_logs;

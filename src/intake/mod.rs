@@ -283,7 +283,7 @@ impl Run<'_> {
             let next = i64::try_from(to).unwrap_or(i64::MAX);
             store::fleet_sources::set_offset(&mut tx, fleet, source, file, next, self.now).await?;
         }
-        let (cells, pools) = rows(said, self.fleet.config.analysis.window_s);
+        let (cells, pools) = rows(said, self.fleet.config.analysis.window_s, source);
         store::fleet_cells::append(&mut tx, fleet, &cells, &pools).await?;
         store::fleet_events::insert(&mut tx, fleet, source, &said.events).await?;
         let took = self.took(&mut tx, said, to - from).await?;
@@ -308,6 +308,7 @@ impl Run<'_> {
             duplicates: 0,
             bytes: count(bytes),
             newest_at: newest,
+            oldest_at: said.oldest_us.map(|us| instant(us).min(self.now)),
             heard_until: None,
             format: said.format.map(Format::as_str),
             samples,
@@ -375,7 +376,7 @@ async fn feed<E: std::fmt::Display>(
 }
 
 /// What a piece says as rows to append.
-fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
+fn rows(said: &Said, window_s: u32, source: &str) -> (Vec<CellRow>, Vec<PoolRow>) {
     let begin = |index: i64| instant(index * i64::from(window_s) * 1_000_000);
     let (mut cells, mut pools) = (Vec::new(), Vec::new());
     let mut failed = said.marks.failed.as_slice();
@@ -388,6 +389,7 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
                 pool: taken.pool.clone(),
                 instance: instance.replace('\0', "\u{fffd}"),
                 route: route.replace('\0', "\u{fffd}"),
+                source: Some(source.to_owned()),
                 cell: cell.clone(),
             }));
         }
@@ -397,7 +399,7 @@ fn rows(said: &Said, window_s: u32) -> (Vec<CellRow>, Vec<PoolRow>) {
         let (own, later) = failed.split_at(failed.partition_point(|f| f.at_us < until_us));
         failed = later;
         let redispatched = taken.redispatched.clone();
-        let marks = Marks { redispatched, runs: Vec::new(), beats, failed: own.to_vec() };
+        let marks = Marks { redispatched, beats, failed: own.to_vec(), ..Marks::default() };
         pools.push(PoolRow {
             at,
             stage: SHARE,

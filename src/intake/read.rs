@@ -78,6 +78,7 @@ pub(super) struct Said {
     pub rejected: u64,
     pub samples: Vec<Refused>,
     pub newest_us: Option<i64>,
+    pub oldest_us: Option<i64>,
     /// What the lines turned out to be.
     pub format: Option<Format>,
 }
@@ -191,11 +192,11 @@ impl Warm {
             Line::Request(record) => {
                 sane(record.end_us)?;
                 self.tally.add(&record, &recipe.info);
-                said.newest_us = said.newest_us.max(Some(record.end_us));
+                said.dated(record.end_us);
             }
             Line::Event(event) => {
                 sane(event.at_us)?;
-                said.newest_us = said.newest_us.max(Some(event.at_us));
+                said.dated(event.at_us);
                 said.events.push(event);
             }
             Line::Nothing => {}
@@ -224,6 +225,11 @@ impl Warm {
 }
 
 impl Said {
+    fn dated(&mut self, at_us: i64) {
+        self.newest_us = self.newest_us.max(Some(at_us));
+        self.oldest_us = Some(self.oldest_us.map_or(at_us, |oldest| oldest.min(at_us)));
+    }
+
     fn refuse(&mut self, line: &[u8], reason: &str) {
         self.lines += 1;
         self.rejected += 1;

@@ -63,6 +63,8 @@ impl Intake {
         let all = events.len();
         // The newest word of the document; a snapshot is as new as the moment it comes.
         let newest = events.iter().map(|e| e.at_us).max().map(super::read::instant);
+        let oldest = events.iter().map(|e| e.at_us).min().map(super::read::instant);
+        let oldest = oldest.filter(|_| !snapshot).map(|at| at.min(now));
         let newest = if snapshot { Some(now) } else { newest.map(|at| at.min(now)) };
         let new = if snapshot {
             differing(&mut tx, fleet.key, source, events, now).await?
@@ -76,6 +78,7 @@ impl Intake {
             accepted: count(all),
             bytes: count(body.len()),
             newest_at: newest,
+            oldest_at: oldest,
             heard_until: snapshot.then_some(now),
             ..Took::default()
         };

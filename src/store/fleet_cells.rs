@@ -28,6 +28,8 @@ pub struct CellRow {
     pub pool: String,
     pub instance: String,
     pub route: String,
+    /// Who sent this share.
+    pub source: Option<String>,
     pub cell: Cell,
 }
 
@@ -44,7 +46,7 @@ pub struct PoolRow {
 
 const COPY_CELL: &str = "copy fleet_cell (fleet_id, at, stage, pool, instance, route, attempts, unknown, clients, proxies, \
      fault_status, fault_connect, fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, \
-     first_us, last_us, codes, latency, sizes) from stdin (format binary)";
+     first_us, last_us, codes, latency, sizes, source) from stdin (format binary)";
 const COPY_POOL: &str = "copy fleet_pool (fleet_id, at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, \
      marks) from stdin (format binary)";
 /// Appends rows.
@@ -55,7 +57,7 @@ pub async fn append(
     pools: &[PoolRow],
 ) -> sqlx::Result<()> {
     if !cells.is_empty() {
-        let mut copy = Copy::new(23, cells.len() * 400);
+        let mut copy = Copy::new(24, cells.len() * 400);
         for row in cells {
             copy.row();
             copy.int4(Some(fleet.0));
@@ -65,6 +67,10 @@ pub async fn append(
             copy.bytes(row.instance.as_bytes());
             copy.bytes(row.route.as_bytes());
             put_cell(&mut copy, &row.cell);
+            match &row.source {
+                Some(source) => copy.bytes(source.as_bytes()),
+                None => copy.null(),
+            }
         }
         copy.send(conn, COPY_CELL).await?;
     }
@@ -131,7 +137,7 @@ pub async fn cells(
         Raw,
         r#"select at, stage, pool, instance, route as "route!", attempts, unknown, clients, proxies, fault_status, fault_connect,
                 fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, first_us, last_us, codes,
-                latency, sizes
+                latency, sizes, source
          from fleet_cell where fleet_id = $1 and at >= $2 and at < $3"#,
         fleet.0,
         from.to_sqlx(),
@@ -154,7 +160,7 @@ pub async fn take_cells(
         r#"delete from fleet_cell where fleet_id = $1 and at >= $2 and at < $3
          returning at, stage, pool, instance, route as "route!", attempts, unknown, clients, proxies, fault_status, fault_connect,
                 fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, first_us, last_us, codes,
-                latency, sizes"#,
+                latency, sizes, source"#,
         fleet.0,
         from.to_sqlx(),
         to.to_sqlx()
@@ -261,6 +267,7 @@ pub(super) struct Raw {
     pub(super) codes: serde_json::Value,
     pub(super) latency: Vec<u8>,
     pub(super) sizes: Vec<u8>,
+    pub(super) source: Option<String>,
 }
 
 impl Raw {
@@ -271,6 +278,7 @@ impl Raw {
             pool: self.pool,
             instance: self.instance,
             route: self.route,
+            source: self.source,
             cell: Cell {
                 attempts: count(self.attempts),
                 unknown: count(self.unknown),

@@ -1,5 +1,7 @@
 //! What judging a fleet has come to, and the states of its instances. Written under the fleet's lock.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
@@ -44,12 +46,16 @@ pub struct Figures {
     pub expected: Option<i32>,
     /// `set snapshot learned`
     pub expected_from: Option<String>,
+    /// Instances beside those that are ready of which nobody tells any more.
+    pub unknown: i32,
+    /// `[{zone, ready, unknown, instances}]`
+    pub zones: Option<serde_json::Value>,
 }
 
 pub async fn get(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<LiveRow> {
     let row = sqlx::query!(
         "select judged_until, folded_until, engine, timeline, ready, ready_low, ready_high, ready_source, in_rotation,
-                expected, expected_from
+                expected, expected_from, unknown, zones
          from fleet_live where fleet_id = $1",
         fleet.0
     )
@@ -66,6 +72,8 @@ pub async fn get(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<LiveR
             in_rotation: r.in_rotation,
             expected: r.expected,
             expected_from: r.expected_from,
+            unknown: r.unknown,
+            zones: r.zones,
         },
     })
     .fetch_optional(conn)
@@ -83,7 +91,8 @@ pub async fn save(
     sqlx::query!(
         "update fleet_live
          set judged_until = $2, folded_until = $3, engine = $4, timeline = $5, ready = $6, ready_low = $7, ready_high = $8,
-             ready_source = $9, in_rotation = $10, expected = $11, expected_from = $12, updated_at = $13
+             ready_source = $9, in_rotation = $10, expected = $11, expected_from = $12, updated_at = $13, unknown = $14,
+             zones = $15
          where fleet_id = $1",
         fleet.0,
         row.judged_until.map(|t| t.to_sqlx()) as _,
@@ -98,10 +107,43 @@ pub async fn save(
         f.expected,
         f.expected_from,
         now.to_sqlx(),
+        f.unknown,
+        f.zones,
     )
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// How far fleets are judged and what that came to, of one that is named or of all that are not deleted.
+pub async fn figures(
+    conn: &mut PgConnection,
+    only: Option<FleetKey>,
+) -> sqlx::Result<BTreeMap<FleetKey, (Option<Timestamp>, Figures)>> {
+    let rows = sqlx::query!(
+        "select fleet_id, judged_until, ready, ready_low, ready_high, ready_source, in_rotation, expected, expected_from,
+                unknown, zones
+         from fleet_live join fleet using (fleet_id)
+         where (fleet_id = $1 or $1::int4 is null) and deleted_at is null",
+        only.map(|fleet| fleet.0)
+    )
+    .map(|r| {
+        let figures = Figures {
+            ready: r.ready,
+            ready_low: r.ready_low,
+            ready_high: r.ready_high,
+            ready_source: r.ready_source,
+            in_rotation: r.in_rotation,
+            expected: r.expected,
+            expected_from: r.expected_from,
+            unknown: r.unknown,
+            zones: r.zones,
+        };
+        (FleetKey(r.fleet_id), (r.judged_until.map(|at| at.to_jiff()), figures))
+    })
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().collect())
 }
 
 /// Something was found although no window was judged.
@@ -116,16 +158,19 @@ pub async fn touch(conn: &mut PgConnection, fleet: FleetKey, now: Timestamp) -> 
     Ok(())
 }
 
-/// Up to where a fleet's windows are judged.
+/// Up to where a fleet's windows are judged, and whether it says how many are ready or in rotation.
 pub async fn judged_until(
     conn: &mut PgConnection,
     fleet: FleetKey,
-) -> sqlx::Result<Option<Timestamp>> {
-    let at =
-        sqlx::query_scalar!("select judged_until from fleet_live where fleet_id = $1", fleet.0)
-            .fetch_optional(conn)
-            .await?;
-    Ok(at.flatten().map(|at| at.to_jiff()))
+) -> sqlx::Result<(Option<Timestamp>, bool)> {
+    let row = sqlx::query!(
+        r#"select judged_until, coalesce(ready, in_rotation) is not null as "tells!" from fleet_live where fleet_id = $1"#,
+        fleet.0
+    )
+    .map(|r| (r.judged_until.map(|at| at.to_jiff()), r.tells))
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.unwrap_or_default())
 }
 
 /// Keys of the fleets that are not deleted and ever received anything.
@@ -247,16 +292,14 @@ pub struct FleetNumbers {
     pub ready: Option<i32>,
     pub expected: Option<i32>,
     pub min_ready: Option<i32>,
-    /// Time of the newest line or event.
-    pub newest_at: Option<Timestamp>,
+    pub lateness_s: Option<i32>,
 }
 
 /// All fleets that are not deleted, by name.
 pub async fn numbers(conn: &mut PgConnection) -> sqlx::Result<Vec<FleetNumbers>> {
     sqlx::query!(
         r#"select f.fleet_id, f.name, l.ready, l.expected, (f.settings -> 'analysis' ->> 'min_ready')::int4 as min_ready,
-                  (select max(greatest(s.newest_at, s.heard_until)) from fleet_source s
-                   where s.fleet_id = f.fleet_id and s.deleted_at is null) as newest_at
+                  (f.settings -> 'analysis' ->> 'lateness_s')::int4 as lateness_s
            from fleet f join fleet_live l using (fleet_id) where f.deleted_at is null order by f.name"#
     )
     .map(|r| FleetNumbers {
@@ -265,7 +308,7 @@ pub async fn numbers(conn: &mut PgConnection) -> sqlx::Result<Vec<FleetNumbers>>
         ready: r.ready,
         expected: r.expected,
         min_ready: r.min_ready,
-        newest_at: r.newest_at.map(|t| t.to_jiff()),
+        lateness_s: r.lateness_s,
     })
     .fetch_all(conn)
     .await

@@ -27,7 +27,7 @@ pub async fn quarters(
         Raw,
         r#"select at, 2::int2 as "stage!", pool, instance, '' as "route!", attempts, unknown, clients, proxies, fault_status,
                 fault_connect, fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, first_us,
-                last_us, codes, latency, sizes
+                last_us, codes, latency, sizes, null::text as source
          from fleet_quarter where fleet_id = $1 and at >= $2 and at < $3"#,
         fleet.0,
         from.to_sqlx(),

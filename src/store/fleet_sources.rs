@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 
-use crate::domain::ids::FleetKey;
+use crate::domain::{
+    fleet::hearing::{self, Arrival},
+    ids::FleetKey,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceRow {
@@ -25,6 +28,8 @@ pub struct SourceRow {
     pub newest_at: Option<Timestamp>,
     pub received_at: Option<Timestamp>,
     pub heard_until: Option<Timestamp>,
+    /// Since when it is heard without a silence that is longer than usual; none: always.
+    pub hears_from: Option<Timestamp>,
     pub lines: i64,
     pub accepted: i64,
     pub rejected: i64,
@@ -42,7 +47,7 @@ pub async fn list(
 ) -> sqlx::Result<Vec<SourceRow>> {
     sqlx::query!(
         "select source, role, format, format_set, log_format, mapping, tz, newest_at, received_at, heard_until, lines,
-                accepted, rejected, duplicates, bytes, samples, patience_s, aliases
+                accepted, rejected, duplicates, bytes, samples, patience_s, aliases, hears_from
          from fleet_source
          where fleet_id = $1 and ($2::text is null or source = $2) and deleted_at is null order by source",
         fleet.0,
@@ -61,6 +66,7 @@ pub async fn list(
         newest_at: r.newest_at.map(|t| t.to_jiff()),
         received_at: r.received_at.map(|t| t.to_jiff()),
         heard_until: r.heard_until.map(|t| t.to_jiff()),
+        hears_from: r.hears_from.map(|t| t.to_jiff()),
         lines: r.lines,
         accepted: r.accepted,
         rejected: r.rejected,
@@ -70,6 +76,38 @@ pub async fn list(
     })
     .fetch_all(conn)
     .await
+}
+
+/// When something came last of each source of a fleet that is named, or of all.
+pub async fn arrivals(
+    conn: &mut PgConnection,
+    only: Option<FleetKey>,
+) -> sqlx::Result<Vec<(FleetKey, Arrival)>> {
+    sqlx::query!(
+        "select fleet_id, greatest(newest_at, heard_until) as newest_at, received_at, patience_s
+         from fleet_source where (fleet_id = $1 or $1::int4 is null) and deleted_at is null order by fleet_id, source",
+        only.map(|fleet| fleet.0)
+    )
+    .map(|r| {
+        let arrival = Arrival {
+            newest_at: r.newest_at.map(|at| at.to_jiff()),
+            received_at: r.received_at.map(|at| at.to_jiff()),
+            patience_s: r.patience_s,
+        };
+        (FleetKey(r.fleet_id), arrival)
+    })
+    .fetch_all(conn)
+    .await
+}
+
+impl SourceRow {
+    pub fn arrival(&self) -> Arrival {
+        Arrival {
+            newest_at: self.newest_at.max(self.heard_until),
+            received_at: self.received_at,
+            patience_s: self.patience_s,
+        }
+    }
 }
 
 /// What is set of a source.
@@ -164,7 +202,7 @@ pub async fn delete(
     let done = sqlx::query!(
         "update fleet_source
          set deleted_at = $3, role = 'balancer', format = null, format_set = false, log_format = null, mapping = null, tz = null,
-             patience_s = null, newest_at = null, received_at = null, heard_until = null, lines = 0, accepted = 0,
+             patience_s = null, newest_at = null, received_at = null, heard_until = null, hears_from = null, lines = 0, accepted = 0,
              rejected = 0, duplicates = 0, bytes = 0, samples = '[]'
          where fleet_id = $1 and source = $2 and deleted_at is null",
         fleet.0,
@@ -212,6 +250,7 @@ pub struct Took {
     pub duplicates: i64,
     pub bytes: i64,
     pub newest_at: Option<Timestamp>,
+    pub oldest_at: Option<Timestamp>,
     /// Everything up to here is here.
     pub heard_until: Option<Timestamp>,
     /// The format, if it was found out just now.
@@ -233,7 +272,11 @@ pub async fn took(
              bytes = bytes + $7, newest_at = greatest(newest_at, $8), heard_until = greatest(heard_until, $9),
              received_at = greatest(received_at, $10),
              format = case when format_set then format else coalesce($11, format) end,
-             samples = coalesce($12, samples), deleted_at = null
+             samples = coalesce($12, samples), deleted_at = null, patience_s = coalesce(patience_s, $13),
+             hears_from = case
+                 when received_at is null or received_at < $10 - make_interval(secs => coalesce(patience_s, $13, $14))
+                     then least($15, $10)
+                 when hears_from is not null then least(hears_from, $15) end
          where fleet_id = $1 and source = $2",
         fleet.0,
         source,
@@ -247,6 +290,9 @@ pub async fn took(
         now.to_sqlx(),
         took.format,
         took.samples,
+        took.format.and_then(hearing::usual_patience_s),
+        hearing::PATIENCE_S,
+        took.oldest_at.map(|t| t.to_sqlx()) as _,
     )
     .execute(conn)
     .await?;

@@ -17,6 +17,10 @@ pub struct ReadyRow {
     pub low: Option<i32>,
     pub high: Option<i32>,
     pub expected: Option<i32>,
+    /// Instances beside these of which nobody tells any more.
+    pub unknown: i32,
+    /// `[{zone, ready, unknown, instances}]`
+    pub zones: Option<serde_json::Value>,
 }
 
 pub async fn put_ready(
@@ -25,9 +29,11 @@ pub async fn put_ready(
     row: &ReadyRow,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into fleet_ready (fleet_id, at, source, ready, low, high, expected) values ($1, $2, $3, $4, $5, $6, $7)
+        "insert into fleet_ready (fleet_id, at, source, ready, low, high, expected, unknown, zones)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (fleet_id, at, source) do update
-         set ready = excluded.ready, low = excluded.low, high = excluded.high, expected = excluded.expected",
+         set ready = excluded.ready, low = excluded.low, high = excluded.high, expected = excluded.expected,
+             unknown = excluded.unknown, zones = excluded.zones",
         fleet.0,
         row.at.to_sqlx(),
         row.source,
@@ -35,6 +41,8 @@ pub async fn put_ready(
         row.low,
         row.high,
         row.expected,
+        row.unknown,
+        row.zones,
     )
     .execute(conn)
     .await?;
@@ -49,10 +57,10 @@ pub async fn ready(
     to: Timestamp,
 ) -> sqlx::Result<Vec<ReadyRow>> {
     sqlx::query!(
-        r#"(select at, source, ready, low, high, expected from fleet_ready
+        r#"(select at, source, ready, low, high, expected, unknown, zones from fleet_ready
             where fleet_id = $1 and at < $2 order by at desc limit 1)
            union all
-           select at, source, ready, low, high, expected from fleet_ready
+           select at, source, ready, low, high, expected, unknown, zones from fleet_ready
            where fleet_id = $1 and at >= $2 and at < $3
            order by at"#,
         fleet.0,
@@ -66,6 +74,8 @@ pub async fn ready(
         low: r.low,
         high: r.high,
         expected: r.expected,
+        unknown: r.unknown.unwrap_or_default(),
+        zones: r.zones,
     })
     .fetch_all(conn)
     .await

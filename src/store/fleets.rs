@@ -182,19 +182,24 @@ fn text(config: &Config) -> sqlx::Result<serde_json::Value> {
 /// A monitor that names a fleet.
 #[derive(Debug, Clone)]
 pub struct MonitorOf {
+    /// The fleet's outside id as the monitor has it.
+    pub fleet: String,
     pub uid: Uuid,
     pub name: String,
     pub state: i16,
 }
 
-/// Monitors that name this fleet, by name.
-pub async fn monitors(conn: &mut PgConnection, fleet: Uuid) -> sqlx::Result<Vec<MonitorOf>> {
+/// Monitors that name this fleet, or any, by name.
+pub async fn monitors(
+    conn: &mut PgConnection,
+    fleet: Option<Uuid>,
+) -> sqlx::Result<Vec<MonitorOf>> {
     sqlx::query!(
-        "select m.uid, m.name, v.state from monitor m join monitor_live v using (monitor_id)
-         where m.fleet = $1 and m.deleted_at is null order by lower(m.name)",
-        fleet.to_string()
+        r#"select m.fleet as "fleet!", m.uid, m.name, v.state from monitor m join monitor_live v using (monitor_id)
+         where m.fleet is not null and (m.fleet = $1 or $1::text is null) and m.deleted_at is null order by lower(m.name)"#,
+        fleet.map(|fleet| fleet.to_string())
     )
-    .map(|r| MonitorOf { uid: r.uid, name: r.name, state: r.state })
+    .map(|r| MonitorOf { fleet: r.fleet, uid: r.uid, name: r.name, state: r.state })
     .fetch_all(conn)
     .await
 }

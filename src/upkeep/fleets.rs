@@ -30,7 +30,6 @@ use crate::{
     store::{
         self,
         fleet_cells::{CellRow, PoolRow, REVISED},
-        fleet_live::LiveRow,
         fleets::FleetRow,
     },
     triage::{self, fleets::Stored},
@@ -85,7 +84,7 @@ impl Fleets {
         let window_s = i64::from(fleet.config.analysis.window_s);
         let sources = store::fleet_sources::list(&mut tx, key, None).await?;
         let known = Known::of(&sources, now, &fleet.config.analysis);
-        let judged = store::fleet_live::judged_until(&mut tx, key).await?;
+        let (judged, tells) = store::fleet_live::judged_until(&mut tx, key).await?;
         let silence = silence(&mut tx, &fleet, &known, now).await?;
         let next = match judged {
             Some(at) => Some(at),
@@ -99,15 +98,18 @@ impl Fleets {
             if !silence.is_empty() {
                 store::fleet_live::touch(&mut tx, key, now).await?;
             }
+            if let Some(judged) = judged.filter(|_| tells && known.is_silent()) {
+                let mut judge = self.prepared(&mut tx, &fleet, judged, now).await?;
+                judge.fall_silent(&mut tx, &fleet, &known, now).await?;
+                judge.save(&mut tx, &fleet, judged, now).await?;
+                tx.commit().await?;
+                self.keep(key, judge);
+                return Ok(false);
+            }
             tx.commit().await?;
             return Ok(false);
         };
-        let live = store::fleet_live::get(&mut tx, key).await?;
-        let known_judge = self.take(key, &live, &fleet);
-        let mut judge = match known_judge {
-            Some(judge) => judge,
-            None => Judge::restore(&mut tx, &fleet, &live, next, now).await?,
-        };
+        let mut judge = self.prepared(&mut tx, &fleet, next, now).await?;
         let (until, mut changes) =
             windows(&mut tx, &fleet, &mut judge, next, limit, &known, now).await?;
         changes.extend(silence);
@@ -115,14 +117,28 @@ impl Fleets {
         judge.save(&mut tx, &fleet, until, now).await?;
         age(&mut tx, key, until).await?;
         tx.commit().await?;
-        self.warm.lock().unwrap_or_else(PoisonError::into_inner).insert(key, judge);
+        self.keep(key, judge);
         Ok(until < limit)
     }
 
-    /// What is remembered of a fleet, if it is still what is stored.
-    fn take(&self, key: FleetKey, live: &LiveRow, fleet: &FleetRow) -> Option<Judge> {
-        let judge = self.warm.lock().unwrap_or_else(PoisonError::into_inner).remove(&key)?;
-        judge.is_of(live, fleet).then_some(judge)
+    /// What is remembered of a fleet, if it is still what is stored; otherwise what is stored.
+    async fn prepared(
+        &self,
+        conn: &mut PgConnection,
+        fleet: &FleetRow,
+        next: Timestamp,
+        now: Timestamp,
+    ) -> anyhow::Result<Judge> {
+        let live = store::fleet_live::get(conn, fleet.key).await?;
+        let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).remove(&fleet.key);
+        match warm.filter(|judge| judge.is_of(&live, fleet)) {
+            Some(judge) => Ok(judge),
+            None => Judge::restore(conn, fleet, &live, next, now).await,
+        }
+    }
+
+    fn keep(&self, key: FleetKey, judge: Judge) {
+        self.warm.lock().unwrap_or_else(PoisonError::into_inner).insert(key, judge);
     }
 
     /// Stores what was found and tells of it.
@@ -250,6 +266,7 @@ fn added(
         pool,
         instance,
         route,
+        source: None,
         cell,
     });
     let pools = by_pool.into_iter().map(|((at, pool), cell)| PoolRow {

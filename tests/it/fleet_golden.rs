@@ -73,10 +73,10 @@ fn a_real_run_of_haproxy_gives_its_real_transitions() {
     let unplanned = line.instances()["app/app3"].unplanned(at("19:40:00"), 3_600);
     assert_eq!(unplanned, 8, "drain and maintenance are apart");
 
-    let zeros: Vec<i64> = ready.iter().filter(|p| p.ready == 0).map(|p| p.at_us).collect();
+    let zeros: Vec<i64> = ready.iter().filter(|p| p.ready == Some(0)).map(|p| p.at_us).collect();
     assert_eq!(zeros.len(), 4, "as often as no server was available");
     assert_eq!(zeros[0] / 1_000, at("19:34:01.955") / 1_000);
-    let back = ready.iter().find(|p| p.ready == 3 && p.at_us > zeros[0]).unwrap();
+    let back = ready.iter().find(|p| p.ready == Some(3) && p.at_us > zeros[0]).unwrap();
     assert_eq!(back.at_us / 1_000, at("19:34:06.962") / 1_000);
 
     // Killed at 19:33:07: the first failed check is at 07.569, DOWN at 08.570.

@@ -24,6 +24,7 @@ mod fleet_alerts;
 mod fleet_golden;
 mod fleet_intake;
 mod fleet_kill;
+mod fleet_known;
 mod fleet_lab;
 mod fleet_maintenance;
 mod fleet_outage;

@@ -62,7 +62,8 @@ struct Restarts {
 #[derive(Serialize)]
 struct Ready {
     at: Value,
-    ready: u32,
+    /// Null: not known.
+    ready: Option<u32>,
     source: &'static str,
     by: BySource,
 }

@@ -109,6 +109,7 @@ fn heard(sources: &BTreeMap<String, Silences>, at_us: i64) -> Vec<Heard> {
         name: name.clone(),
         newest_us: silent.unwrap_or(at_us),
         served,
+        ..Heard::default()
     };
     sources.keys().zip(&silent).map(heard).collect()
 }
@@ -324,7 +325,7 @@ impl Pool {
         let is_here = |name: &str| self.totals.instances.contains_key(self.timeline.resolve(name));
         let runs = runs.values().filter(|run| is_here(&run.instance)).map(failed_run).collect();
         let failed = failed.values().flatten().filter(|f| is_here(&f.instance)).cloned().collect();
-        let marks = Marks { redispatched, runs, beats: Vec::new(), failed };
+        let marks = Marks { redispatched, runs, failed, ..Marks::default() };
         let told = self.timeline.step(Step {
             until_us,
             events: &events,
@@ -332,10 +333,10 @@ impl Pool {
             marks: &marks,
             sources,
         });
-        let before = self.ready.last().copied();
-        if before.iter().chain(&told.ready).any(|point| point.ready == 0) {
+        let before = self.ready.last().cloned();
+        if before.iter().chain(&told.ready).any(|point| point.ready == Some(0)) {
             let drained = i64::from(settings.drain_s) * 1_000_000;
-            let whole = before.filter(|point| point.ready == 0 && told.ready.is_empty());
+            let whole = before.filter(|point| point.ready == Some(0) && told.ready.is_empty());
             let asked_from_us = whole.map(|point| point.at_us + drained);
             self.all_out.entry(window.index).or_default().add(&window, asked_from_us);
         }

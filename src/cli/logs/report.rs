@@ -75,14 +75,15 @@ impl AllOut {
     /// All of them, and what was seen in all their windows, each counted once.
     fn all(pool: &Pool, settings: &Settings, window_us: i64) -> (Vec<Self>, Seen) {
         let mut all: Vec<Self> = Vec::new();
-        for (at, point) in pool.ready.iter().enumerate().filter(|(_, point)| point.ready == 0) {
+        for (at, point) in pool.ready.iter().enumerate().filter(|(_, point)| point.ready == Some(0))
+        {
             // One of traffic alone is a log that begins or ends.
             if point.source == Source::Traffic {
                 continue;
             }
             let to_us = pool.ready.get(at + 1).map(|next| next.at_us);
             // A platform tells of Pods from their creation on: the first ones are not ready yet.
-            let began = pool.ready[..at].iter().all(|before| before.ready == 0);
+            let began = pool.ready[..at].iter().all(|before| before.ready == Some(0));
             if began && to_us.is_some() && point.source == Source::Kubernetes {
                 continue;
             }

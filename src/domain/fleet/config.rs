@@ -85,6 +85,24 @@ impl Config {
         self.rules.check().map_err(|invalid| invalid.under("rules"))
     }
 
+    /// An instance that was seen as `old` is seen as `new` from now on: both are one, under the name that
+    /// somebody gave it, or else the new one.
+    pub fn also_called(&mut self, old: &str, new: &str) {
+        let is =
+            |one: &Named, name: &str| one.name == name || one.addresses.iter().any(|a| a == name);
+        let known = self.instances.iter().position(|one| is(one, old) || is(one, new));
+        let Some(known) = known else {
+            let (name, addresses) = (new.to_owned(), vec![old.to_owned()]);
+            self.instances.push(Named { name, addresses, zone: None });
+            return;
+        };
+        for name in [old, new] {
+            if !self.instances.iter().any(|one| is(one, name)) {
+                self.instances[known].addresses.push(name.to_owned());
+            }
+        }
+    }
+
     /// The name that sums and events of `seen` belong to: of a named instance, or its own.
     pub fn named<'a>(&'a self, seen: &'a str) -> Option<&'a Named> {
         self.instances
@@ -203,6 +221,24 @@ mod tests {
             healthy: 2,
         };
         assert_eq!(field(|c| c.analysis.check = Some(check)), "check.timeout_s");
+    }
+
+    #[test]
+    fn another_name_is_the_same_instance() {
+        let of = |instances: Vec<Named>| {
+            let mut config = Config { instances, ..Config::default() };
+            config.also_called("old", "new");
+            config.instances
+        };
+        assert_eq!(of(vec![]), [named("new", &["old"])]);
+        assert_eq!(of(vec![named("web1", &["old"])]), [named("web1", &["old", "new"])]);
+        assert_eq!(
+            of(vec![named("new", &["10.0.0.1:80"])]),
+            [named("new", &["10.0.0.1:80", "old"])]
+        );
+        // Somebody said that they are two.
+        let two = [named("old", &[]), named("new", &[])];
+        assert_eq!(of(two.to_vec()), two);
     }
 
     #[test]

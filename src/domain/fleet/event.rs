@@ -34,6 +34,9 @@ pub struct Event {
     /// The machine that the instance runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Name of the source that sent it. It stands beside a stored event, and is no part of it.
+    #[serde(skip)]
+    pub feed: Option<String>,
 }
 
 /// Whose word it is, in the order of precedence within a kind of evidence.
@@ -183,6 +186,7 @@ impl Event {
             active: None,
             zone: None,
             node: None,
+            feed: None,
         }
     }
 

@@ -9,6 +9,7 @@
 //! * [`engine`]: judges window after window: who is unlike its peers, what is shared.
 //! * [`timeline`]: events and traffic → states, ready count, removals, restarts, flaps.
 //! * [`finding`]: what is told about a fleet; [`title`]: what that is called.
+//! * [`hearing`]: whether a source is heard.
 //! * [`settings`]: what is configured of the analysis; [`config`]: of a fleet as a whole; [`rules`]: which
 //!   findings become incidents; [`platform`]: what its platform does by itself; [`all_out`]: what comes of
 //!   it when nobody is ready.
@@ -21,6 +22,7 @@ pub mod config;
 pub mod engine;
 pub mod event;
 pub mod finding;
+pub mod hearing;
 pub mod platform;
 pub mod probe;
 pub mod record;

@@ -1,5 +1,7 @@
 //! Between what the timeline says and what is stored.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 
 use crate::{
@@ -7,14 +9,14 @@ use crate::{
         beats::Beats,
         cell::Cell,
         event::{Event, State},
-        timeline::{Instance, Marks, Removal},
+        timeline::{Instance, Marks, ReadyPoint, Removal, ZonePoint},
     },
     store::{
         self,
         fleet_cells::{CellRow, JUDGED, PoolRow},
         fleet_findings::RemovalRow,
         fleet_live::InstanceRow,
-        fleet_states::TransitionRow,
+        fleet_states::{ReadyRow, TransitionRow},
     },
 };
 
@@ -55,6 +57,7 @@ pub(super) fn sort_out(
                 pool: one.pool.clone(),
                 instance: one.instance.clone(),
                 route: one.route.clone(),
+                source: None,
                 cell: Cell::default(),
             });
             cells.len() - 1
@@ -68,11 +71,50 @@ pub(super) fn sort_out(
     events
 }
 
+/// The sources that told of an instance's traffic, by instance.
+pub(super) fn fed(
+    cells: &[CellRow],
+    named: impl Fn(&str) -> String,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in cells {
+        let Some(source) = &row.source else { continue };
+        let of = all.entry(named(&row.instance)).or_default();
+        if !of.contains(source) {
+            of.insert(source.clone());
+        }
+    }
+    all
+}
+
+pub(super) fn ready_row(point: &ReadyPoint, expected: Option<i32>) -> ReadyRow {
+    ReadyRow {
+        at: instant(point.at_us),
+        source: point.source.as_str().to_owned(),
+        ready: point.ready.and_then(small),
+        low: point.least.and_then(small),
+        high: point.most.and_then(small),
+        expected,
+        unknown: small(point.unknown).unwrap_or(0),
+        zones: zones(&point.zones),
+    }
+}
+
+/// None where no instance has a zone.
+pub(super) fn zones(points: &[ZonePoint]) -> Option<serde_json::Value> {
+    (!points.is_empty()).then(|| serde_json::json!(points))
+}
+
+/// Its state has a beginning: it is known, or it is not known any more.
+pub(super) fn is_told(instance: &Instance) -> bool {
+    instance.state != State::Unknown || instance.lost_us.is_some()
+}
+
 pub(super) fn transition(instance: &Instance, old: Option<&InstanceRow>) -> Option<TransitionRow> {
     let state = instance.state.as_str();
     let at = instant(instance.since_us);
     let same = old.is_some_and(|old| old.state == state && old.state_at == Some(at));
-    if same || instance.state == State::Unknown {
+    if same || !is_told(instance) {
         return None;
     }
     Some(TransitionRow {
@@ -154,6 +196,7 @@ mod tests {
                         pool: String::new(),
                         instance: instance.clone(),
                         route,
+                        source: None,
                         cell,
                     }));
                 }

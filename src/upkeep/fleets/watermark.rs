@@ -4,15 +4,12 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    domain::fleet::{settings::Settings, timeline::Heard},
+    domain::fleet::{hearing, settings::Settings, timeline::Heard},
     intake::sums,
     store::fleet_sources::SourceRow,
 };
 
-/// A source that has sent nothing for so long is not waited for, unless it is said how long.
-const PATIENCE_S: i32 = 60;
-
-/// Nor one whose lines are older than the newest of the others by so much: it is catching up.
+/// A source is not waited for when it has sent nothing for longer than is usual for it; nor one whose lines are older than the newest of the others by so much: it is catching up.
 const BEHIND: SignedDuration = SignedDuration::from_mins(15);
 
 #[derive(Debug, Clone)]
@@ -30,6 +27,8 @@ struct Source {
     received: Timestamp,
     patience: SignedDuration,
     live: bool,
+    hears_from: Option<Timestamp>,
+    aliases: Vec<String>,
 }
 
 impl Known {
@@ -39,10 +38,16 @@ impl Known {
             .filter_map(|row| {
                 let received = row.received_at?;
                 let newest = row.newest_at.max(row.heard_until)?.min(now);
-                let patience = row.patience_s.unwrap_or(PATIENCE_S);
-                let patience = SignedDuration::from_secs(i64::from(patience));
-                let live = now.duration_since(received) <= patience;
-                Some(Source { name: row.name.clone(), newest, received, patience, live })
+                let patience = row.arrival().patience();
+                Some(Source {
+                    name: row.name.clone(),
+                    newest,
+                    received,
+                    patience,
+                    live: now.duration_since(received) <= patience,
+                    hears_from: row.hears_from,
+                    aliases: row.aliases.clone(),
+                })
             })
             .collect();
         let lateness = SignedDuration::from_secs(i64::from(settings.lateness_s));
@@ -73,11 +78,15 @@ impl Known {
             .iter()
             .map(|source| Heard {
                 name: source.name.clone(),
+                aliases: source.aliases.clone(),
                 newest_us: source.newest.as_microsecond(),
+                from_us: source.hears_from.map(Timestamp::as_microsecond),
+                patience_s: (!source.live)
+                    .then(|| u32::try_from(source.patience.as_secs()).unwrap_or(u32::MAX)),
                 // What was never followed live, such as an old file, is not missed, nor is one whose
                 // silence is usual.
                 served: source.was_followed()
-                    && (source.patience.as_secs() <= i64::from(PATIENCE_S)
+                    && (source.patience.as_secs() <= i64::from(hearing::PATIENCE_S)
                         || self.now.duration_since(source.received) > source.patience)
                     && self.sources.iter().any(|other| other.live && other.name != source.name),
             })
@@ -94,6 +103,11 @@ impl Known {
     pub(super) fn patience(&self) -> SignedDuration {
         let followed = self.sources.iter().filter(|source| source.was_followed());
         followed.map(|source| source.patience).max().unwrap_or(SignedDuration::ZERO)
+    }
+
+    /// No source is heard of the present.
+    pub(super) fn is_silent(&self) -> bool {
+        self.sources.iter().all(|source| !source.live)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -129,6 +143,7 @@ mod tests {
             newest_at: Some(at(newest)),
             received_at: Some(at(received)),
             heard_until: None,
+            hears_from: None,
             lines: 0,
             accepted: 0,
             rejected: 0,

@@ -8,7 +8,9 @@ use sqlx::PgConnection;
 
 use super::{
     added, late,
-    rows::{instant, marks, removal_row, small, sort_out, transition},
+    rows::{
+        fed, instant, is_told, marks, ready_row, removal_row, small, sort_out, transition, zones,
+    },
     watermark::Known,
 };
 use crate::{
@@ -16,7 +18,7 @@ use crate::{
         cell::Window,
         config::Config,
         engine::{About, Archive, Context, Engine, EngineState, WINDOWS_NEEDED},
-        event::State,
+        event::{Event, State},
         finding::{Change, Kind},
         timeline::{Instance, ReadyPoint, Step, Timeline},
     },
@@ -26,7 +28,6 @@ use crate::{
         fleet_cells::{CellRow, JUDGED, PoolRow},
         fleet_findings::Filter,
         fleet_live::{Figures, InstanceRow, LiveRow},
-        fleet_states::ReadyRow,
         fleets::FleetRow,
     },
 };
@@ -64,6 +65,12 @@ impl Judge {
             Some(timeline) => timeline.with_settings(settings),
             None => Timeline::new("", settings),
         };
+        let named = fleet.config.instances.iter();
+        let zones = named.filter_map(|one| Some((one.name.clone(), one.zone.clone()?)));
+        let names = InstanceNames::of(&fleet.config, &[]);
+        let (timeline, other_names) =
+            timeline.with_zones(zones.collect()).renamed(|name| names.resolve(name).to_owned());
+        store::fleet_live::drop_instances(conn, fleet.key, &other_names).await?;
         let rows = store::fleet_live::instances(conn, fleet.key).await?;
         let mut judge = Self {
             config: fleet.config.clone(),
@@ -160,7 +167,10 @@ impl Judge {
         let end = at + SignedDuration::from_secs(window_s);
         let cells = store::fleet_cells::take_cells(conn, fleet.key, at, end).await?;
         let pools = store::fleet_cells::take_pools(conn, fleet.key, at, end).await?;
+        let names = self.names();
         let mut marks = marks(&pools);
+        let named = |name: &str| self.timeline.resolve(names.resolve(name)).to_owned();
+        marks.fed = fed(&cells, named);
         let (mut sums, mut pool_sums) =
             added(cells, pools, &InstanceNames::default(), |_| at, false, JUDGED);
         let checks = self.timeline.rhythms.checks(std::mem::take(&mut marks.beats));
@@ -170,11 +180,16 @@ impl Judge {
         let rows = store::fleet_events::unfolded(conn, fleet.key, end, MOST_EVENTS).await?;
         let numbers: Vec<i64> = rows.iter().map(|row| row.no).collect();
         store::fleet_events::set_folded(conn, fleet.key, &numbers).await?;
-        let names = self.names();
+        // An instance's own log tells of its checks.
+        let of_checks = |mut event: Event| {
+            let by = event.instance.as_deref().and_then(|name| marks.fed.get(name));
+            event.feed = by.and_then(|feeds| feeds.first().cloned());
+            event
+        };
         let mut events: Vec<_> = rows
             .into_iter()
-            .map(|row| row.event)
-            .chain(checks)
+            .map(|row| Event { feed: Some(row.source), ..row.event })
+            .chain(checks.into_iter().map(of_checks))
             .map(|mut event| {
                 if let Some(instance) = &event.instance {
                     event.instance = Some(names.resolve(instance).to_owned());
@@ -196,10 +211,7 @@ impl Judge {
             sources: &heard,
         });
         let mut changes = told.findings;
-        for point in &told.ready {
-            let row = self.ready(point);
-            store::fleet_states::put_ready(conn, fleet.key, &row).await?;
-        }
+        self.note_ready(conn, fleet, &told.ready).await?;
         for removal in &told.removals {
             store::fleet_findings::put_removal(conn, fleet.key, &removal_row(removal, now)).await?;
             let limit = self.config.rules.removal_s;
@@ -235,16 +247,31 @@ impl Judge {
         Ok(changes)
     }
 
-    fn ready(&self, point: &ReadyPoint) -> ReadyRow {
-        let expected = self.timeline.expected();
-        ReadyRow {
-            at: instant(point.at_us),
-            source: point.source.as_str().to_owned(),
-            ready: small(point.ready),
-            low: small(point.least),
-            high: small(point.most),
-            expected: expected.and_then(|expected| small(expected.count)),
+    /// No source is heard any more and no window will come: what is not known from when on.
+    pub(super) async fn fall_silent(
+        &mut self,
+        conn: &mut PgConnection,
+        fleet: &FleetRow,
+        known: &Known,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        let told = self.timeline.fall_silent(&known.heard(), now.as_microsecond());
+        self.note_ready(conn, fleet, &told.ready).await?;
+        self.note_instances(conn, fleet).await
+    }
+
+    async fn note_ready(
+        &self,
+        conn: &mut PgConnection,
+        fleet: &FleetRow,
+        points: &[ReadyPoint],
+    ) -> sqlx::Result<()> {
+        let expected = self.timeline.expected().and_then(|expected| small(expected.count));
+        for point in points {
+            let row = ready_row(point, expected);
+            store::fleet_states::put_ready(conn, fleet.key, &row).await?;
         }
+        Ok(())
     }
 
     /// Writes the instances that are not as they were, and what changed about their states.
@@ -275,12 +302,16 @@ impl Judge {
         InstanceRow {
             name: instance.name.clone(),
             aliases: instance.aliases.iter().cloned().collect(),
-            zone: named.and_then(|one| one.zone.clone()).or(old.and_then(|old| old.zone.clone())),
+            zone: self
+                .timeline
+                .zone(instance)
+                .map(str::to_owned)
+                .or(old.and_then(|old| old.zone.clone())),
             configured: named.is_some(),
             first_at: seen(instance.first_us),
             last_at: seen(instance.last_us),
             state: instance.state.as_str().to_owned(),
-            state_at: (instance.state != State::Unknown).then(|| instant(instance.since_us)),
+            state_at: is_told(instance).then(|| instant(instance.since_us)),
             state_source: instance.source.map(|source| source.as_str().to_owned()),
             state_reason: instance.reason.clone(),
             version: instance.version.clone(),
@@ -315,6 +346,7 @@ impl Judge {
     fn figures(&self) -> Figures {
         use crate::domain::fleet::event::Source;
         let point = self.timeline.ready();
+        let point = point.as_ref();
         let said = point.filter(|point| point.source != Source::Traffic);
         let inside = point.filter(|point| point.source == Source::Traffic);
         let expected = self.timeline.expected();
@@ -325,13 +357,15 @@ impl Judge {
             (None, None) => None,
         };
         Figures {
-            ready: said.and_then(|point| small(point.ready)),
-            ready_low: said.and_then(|point| small(point.least)),
-            ready_high: said.and_then(|point| small(point.most)),
+            ready: said.and_then(|point| small(point.ready?)),
+            ready_low: said.and_then(|point| small(point.least?)),
+            ready_high: said.and_then(|point| small(point.most?)),
             ready_source: said.map(|point| point.source.as_str().to_owned()),
-            in_rotation: inside.and_then(|point| small(point.ready)),
+            in_rotation: inside.and_then(|point| small(point.ready?)),
             expected: expected.and_then(|expected| small(expected.count)),
             expected_from: from.map(str::to_owned),
+            unknown: point.and_then(|point| small(point.unknown)).unwrap_or(0),
+            zones: point.and_then(|point| zones(&point.zones)),
         }
     }
 }

@@ -1927,7 +1927,7 @@ export interface components {
              */
             in_rotation?: number | null;
             judged_until?: components["schemas"]["Instant"] | null;
-            /** @description Sources of which something came in the last five minutes. */
+            /** @description Sources that are heard: something came within the silence that is usual for them, and it is not old. */
             live_sources: number;
             /**
              * Format: int32
@@ -1938,8 +1938,8 @@ export interface components {
             open_findings: number;
             /**
              * Format: int32
-             * @description Instances ready, as `ready_source` says; null: nobody says. With several reporters the median, and
-             *     between which it lies.
+             * @description Instances ready, as `ready_source` says; null: nobody says, or whoever did is silent. With several
+             *     reporters the median, and between which it lies.
              */
             ready?: number | null;
             /** Format: int32 */
@@ -1951,7 +1951,14 @@ export interface components {
             received_at?: components["schemas"]["Instant"] | null;
             sources: number;
             state: components["schemas"]["FleetState"];
+            /**
+             * Format: int32
+             * @description Instances beside these of which nothing is known, because whoever told of them is silent.
+             */
+            unknown: number;
             worst?: components["schemas"]["FindingBrief"] | null;
+            /** @description By zone, where instances have one. */
+            zones: components["schemas"]["FleetZone"][];
         };
         /** @description What runs the health checks, and what it does when nobody passes them. */
         FleetPlatform: {
@@ -2025,6 +2032,11 @@ export interface components {
             accepted: number;
             /** @description Names that it had before; what is sent under them is its own. */
             aliases: string[];
+            /**
+             * Format: int64
+             * @description What comes is old: so many seconds before now its newest line was written. Null: it is not behind.
+             */
+            behind_s?: number | null;
             /** Format: int64 */
             bytes: number;
             /** Format: int64 */
@@ -2041,7 +2053,7 @@ export interface components {
             lag_ms?: number | null;
             /** Format: int64 */
             lines: number;
-            /** @description Something came within its usual silence. */
+            /** @description Something came within its usual silence, and it is not old. */
             live: boolean;
             /** @description nginx's `log_format` as pasted. */
             log_format?: string | null;
@@ -2050,8 +2062,8 @@ export interface components {
             newest_at?: components["schemas"]["Instant"] | null;
             /**
              * Format: int32
-             * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
-             *     60.
+             * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged, and so
+             *     long what it told is known. Null: 60. Files of an ALB are given 600 when they are first seen.
              */
             patience_s?: number | null;
             received_at?: components["schemas"]["Instant"] | null;
@@ -2072,7 +2084,8 @@ export interface components {
             mapping?: components["schemas"]["LogMapping"] | null;
             /**
              * @description Renames a source that is there, with its files and events. Whoever sends may go on using the old name.
-             *     What was counted of an instance's own log stays under the instance's old name.
+             *     An instance that is named by its own log is called so from now on, its past included: the old name
+             *     becomes one of its addresses in the fleet's settings.
              */
             name?: string;
             /**
@@ -2085,7 +2098,7 @@ export interface components {
             tz?: string | null;
         };
         /** @enum {string} */
-        FleetState: "waiting" | "no_data" | "critical" | "warning" | "ok";
+        FleetState: "waiting" | "no_source" | "no_data" | "behind" | "critical" | "warning" | "ok";
         /** @description Sums of one step; null: no line of it is here, which is not the same as no requests. */
         FleetStep: {
             at: components["schemas"]["Instant"];
@@ -2132,8 +2145,31 @@ export interface components {
             planned: boolean;
             reason?: string | null;
             source: string;
-            /** @description `unknown starting ready in_rotation unready draining maintenance gone` */
+            /**
+             * @description With `unknown` whoever told of it fell silent.
+             *     `unknown starting ready in_rotation unready draining maintenance gone`
+             */
             state: string;
+        };
+        /** @description The instances of one zone. */
+        FleetZone: {
+            /**
+             * Format: int32
+             * @description All that there are.
+             */
+            instances: number;
+            /**
+             * Format: int32
+             * @description Ready, or in rotation where nobody says more; null: of none of them anything is known.
+             */
+            ready?: number | null;
+            /**
+             * Format: int32
+             * @description Of so many nobody tells any more.
+             */
+            unknown: number;
+            /** @description Null: those that are in no zone. */
+            zone?: string | null;
         };
         Health: {
             agents: components["schemas"]["AgentCounts"];
@@ -2628,6 +2664,11 @@ export interface components {
                 accepted: number;
                 /** @description Names that it had before; what is sent under them is its own. */
                 aliases: string[];
+                /**
+                 * Format: int64
+                 * @description What comes is old: so many seconds before now its newest line was written. Null: it is not behind.
+                 */
+                behind_s?: number | null;
                 /** Format: int64 */
                 bytes: number;
                 /** Format: int64 */
@@ -2644,7 +2685,7 @@ export interface components {
                 lag_ms?: number | null;
                 /** Format: int64 */
                 lines: number;
-                /** @description Something came within its usual silence. */
+                /** @description Something came within its usual silence, and it is not old. */
                 live: boolean;
                 /** @description nginx's `log_format` as pasted. */
                 log_format?: string | null;
@@ -2653,8 +2694,8 @@ export interface components {
                 newest_at?: components["schemas"]["Instant"] | null;
                 /**
                  * Format: int32
-                 * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged. Null:
-                 *     60.
+                 * @description So many seconds of silence are usual: so long its lines are waited for before a window is judged, and so
+                 *     long what it told is known. Null: 60. Files of an ALB are given 600 when they are first seen.
                  */
                 patience_s?: number | null;
                 received_at?: components["schemas"]["Instant"] | null;
@@ -3728,7 +3769,7 @@ export interface components {
             low?: number | null;
             /**
              * Format: int32
-             * @description Null: not known from here on.
+             * @description Null: whoever told is silent from here on, so that it is not known.
              */
             ready?: number | null;
             /**
@@ -3736,6 +3777,13 @@ export interface components {
              *     is in rotation, which is not readiness.
              */
             source: string;
+            /**
+             * Format: int32
+             * @description Instances beside these of which nobody tells any more.
+             */
+            unknown: number;
+            /** @description By zone, where instances have one. */
+            zones: components["schemas"]["FleetZone"][];
         };
         /** @description A line that was not understood, fit to be shown. */
         RejectedLine: {

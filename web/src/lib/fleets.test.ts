@@ -11,6 +11,7 @@ const quiet: Now = {
   open_findings: 0,
   worst: null,
   ready: 8,
+  unknown: 0,
   expected: 8,
   received_at: "2026-11-30T10:00:04Z",
   newest_at: "2026-11-30T10:00:00Z",

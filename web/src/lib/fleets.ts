@@ -7,11 +7,18 @@ import { epoch } from "./time";
 type Fleet = Schemas["Fleet"];
 type Brief = Schemas["FindingBrief"];
 
+const UNHEARD: readonly Fleet["now"]["state"][] = ["waiting", "no_source", "no_data", "behind"];
+
+/** Whether nothing is known of how the fleet is now. */
+export function isUnheard(state: Fleet["now"]["state"]): boolean {
+  return UNHEARD.includes(state);
+}
+
 /** The state whose mark and colour a fleet has. */
 export function fleetMark(fleet: Pick<Fleet, "now">): string {
   const { state, worst } = fleet.now;
   if (state === "waiting") return "pending";
-  if (state === "no_data") return "unknown";
+  if (isUnheard(state)) return "unknown";
   if (state === "ok") return "up";
   if (worst?.kind === "few_ready" || worst === null || worst === undefined)
     return state === "critical" ? "down" : "slow";
@@ -22,7 +29,9 @@ export function fleetMark(fleet: Pick<Fleet, "now">): string {
 export function fleetWord(fleet: Pick<Fleet, "now">): string {
   const { state, worst } = fleet.now;
   if (state === "waiting") return "Waiting for logs";
+  if (state === "no_source") return "No source";
   if (state === "no_data") return "No data";
+  if (state === "behind") return "Catching up";
   if (state === "ok" || !worst) return state === "ok" ? "like each other" : "Trouble";
   switch (worst.kind) {
     case "few_ready":
@@ -45,7 +54,7 @@ export function fleetWord(fleet: Pick<Fleet, "now">): string {
   }
 }
 
-const order = { critical: 0, warning: 1, no_data: 2, waiting: 3, ok: 4 } as const;
+const order = { critical: 0, warning: 1, no_data: 2, no_source: 2, behind: 2, waiting: 3, ok: 4 } as const;
 
 /** The worst first, then by name. */
 export function worstFirst(fleets: readonly Fleet[]): Fleet[] {
@@ -56,12 +65,14 @@ export function worstFirst(fleets: readonly Fleet[]): Fleet[] {
 export function fleetsSentence(fleets: readonly Fleet[]): string {
   if (fleets.length === 0) return "No fleet is watched yet.";
   const trouble = worstFirst(fleets).filter((f) => f.now.state === "critical" || f.now.state === "warning");
-  const silent = fleets.filter((f) => f.now.state === "no_data");
+  const silent = fleets.filter((f) => f.now.state === "no_data" || f.now.state === "no_source");
+  const late = fleets.filter((f) => f.now.state === "behind");
   const parts = trouble.slice(0, 3).map((f) => `${troubleWords(f)}.`);
   if (trouble.length > 3)
     parts.push(`${plural(trouble.length - 3, "more fleet")} ${trouble.length === 4 ? "needs" : "need"} attention.`);
   if (trouble.length > 0) return parts.join(" ");
   if (silent.length > 0) return `Nothing is found, but ${list(silent.map((f) => f.name))} sends nothing.`;
+  if (late.length > 0) return `Nothing is found, but ${list(late.map((f) => f.name))} sends old lines only.`;
   const waiting = fleets.filter((f) => f.now.state === "waiting").length;
   if (waiting === fleets.length) return `${plural(waiting, "fleet")} ${waiting === 1 ? "waits" : "wait"} for logs.`;
   return "In every fleet the instances are like each other.";
@@ -96,8 +107,8 @@ function troubleWords(fleet: Fleet): string {
 /** How many marks stand for the instances, how many of them are bad, and in which shape. */
 export function marksOf({ now }: Pick<Fleet, "now">): { of: number; bad: number; mark: Shape } {
   const known = now.ready ?? now.in_rotation ?? 0;
-  const of = Math.max(known, now.expected ?? 0);
-  if (now.state === "no_data") return { of, bad: of, mark: "unknown" };
+  const of = Math.max(known + now.unknown, now.expected ?? 0);
+  if (isUnheard(now.state)) return { of, bad: of, mark: "unknown" };
   if (now.state !== "critical" && now.state !== "warning") return { of, bad: Math.max(0, of - known), mark: "unknown" };
   const mark = fleetMark({ now }) as Shape;
   const named = now.worst?.instances.length ?? 0;
@@ -111,14 +122,16 @@ type Shape = "down" | "partial" | "slow" | "unknown";
 /** `8 of 8 ready`, `20 in rotation`, `not known`. */
 export function readyWords(now: Fleet["now"]): string {
   if (now.state === "waiting") return "no line yet";
-  if (now.state === "no_data") return "not known";
+  if (isUnheard(now.state)) return "not known";
+  const unknown = now.unknown > 0 ? `, ${count(now.unknown)} not known` : "";
   if (now.ready !== null && now.ready !== undefined) {
     const of = now.expected ? ` of ${count(now.expected)}` : "";
     const spread =
       now.ready_low !== now.ready_high && now.ready_low != null ? ` (${now.ready_low}–${now.ready_high})` : "";
-    return `${count(now.ready)}${of} ready${spread}`;
+    return `${count(now.ready)}${of} ready${spread}${unknown}`;
   }
-  if (now.in_rotation !== null && now.in_rotation !== undefined) return `${count(now.in_rotation)} in rotation`;
+  if (now.in_rotation !== null && now.in_rotation !== undefined)
+    return `${count(now.in_rotation)} in rotation${unknown}`;
   return "not known";
 }
 
@@ -126,7 +139,9 @@ export function readyWords(now: Fleet["now"]): string {
 export function behindWords(now: Fleet["now"], at: number): string {
   const received = epoch(now.received_at);
   const newest = epoch(now.newest_at);
+  if (now.state === "no_source") return "no source";
   if (received === null || newest === null) return "none yet";
+  if (now.state === "behind") return `${largest(at - newest)} behind`;
   if (now.state === "no_data") return `silent ${largest(at - newest)}`;
   if (now.live_sources === 0) return `silent ${largest(at - received)}`;
   const sources = plural(now.sources, "source");

@@ -32,7 +32,7 @@ pub(super) fn draw(
     let points = settled(&pool.ready);
     let (Some(whole), Some(last)) = (whole, points.last()) else { return String::new() };
     let axis = Axis::new(whole, term.width - 20);
-    let most = points.iter().map(|point| point.ready).max().unwrap_or(0);
+    let most = points.iter().filter_map(|point| point.ready).max().unwrap_or(0);
     let expected = pool.expected.map_or(most, |expected| expected.count).max(1);
     let top = expected.max(most);
     let lows = lows(&axis, &points, &pool.covered, whole);
@@ -114,7 +114,9 @@ fn lows(
     for (point, end) in points.iter().zip(ends) {
         // What ends where a column begins does not reach into it.
         for at in axis.column(point.at_us)..=axis.column((end - 1).max(point.at_us)) {
-            note(at, point.ready);
+            if let Some(ready) = point.ready {
+                note(at, ready);
+            }
         }
     }
     for (at, low) in lows.iter_mut().enumerate() {
@@ -165,19 +167,19 @@ fn lowest(
     times: &Times,
 ) -> String {
     let mut parts = Vec::new();
-    let lowest: Option<&ReadyPoint> = points.iter().min_by_key(|point| point.ready);
-    if let Some(low) = lowest.filter(|low| low.ready < expected) {
-        let often = points.iter().filter(|point| point.ready == low.ready).count();
+    let known = points.iter().filter_map(|point| Some((point.ready?, point.at_us)));
+    if let Some((low, at_us)) = known.min().filter(|(low, _)| *low < expected) {
+        let often = points.iter().filter(|point| point.ready == Some(low)).count();
         let floor = match pool.floor {
-            Some(floor) if low.ready < floor => ", below the floor",
-            Some(floor) if low.ready == floor => ", at the floor",
+            Some(floor) if low < floor => ", below the floor",
+            Some(floor) if low == floor => ", at the floor",
             _ => "",
         };
         let times_over = if often > 1 { format!(", {often} times") } else { String::new() };
         parts.push(format!(
             "lowest {} of {expected}{floor}{times_over}, first at {}",
-            low.ready,
-            times.second(low.at_us)
+            low,
+            times.second(at_us)
         ));
     }
     for pair in pool.covered.windows(2) {

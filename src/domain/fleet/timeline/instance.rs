@@ -1,6 +1,6 @@
 //! One instance's life: its state by whoever's word counts, transitions, restarts, traffic.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +23,16 @@ pub struct Instance {
     pub name: String,
     pub aliases: BTreeSet<String>,
     pub version: Option<String>,
+    /// The zone that a platform said it is in.
+    #[serde(default)]
+    pub zone: Option<String>,
     pub state: State,
     pub since_us: i64,
     /// Whose word the state is.
     pub source: Option<Source>,
+    /// Since when nobody tells of it any more, because whoever did is not heard.
+    #[serde(default)]
+    pub lost_us: Option<i64>,
     pub reason: Option<String>,
     /// Ready ↔ not ready, on purpose or not.
     pub transitions: u64,
@@ -61,6 +67,12 @@ pub struct Instance {
     #[serde(default)]
     pub(super) failures: Failures,
     pub(super) windows: VecDeque<Traffic>,
+    /// Names of the sources that told of its traffic within the hour, and when last.
+    #[serde(default)]
+    pub(super) fed: BTreeMap<String, i64>,
+    /// None of them is heard.
+    #[serde(default)]
+    pub(super) muted: bool,
     pub(super) probes: Probes,
     pub(super) removal: Option<Removal>,
     /// The removal has news that were not told.
@@ -93,7 +105,7 @@ pub(super) struct Taken {
     pub restarts: Vec<Restart>,
 }
 
-const HOUR: i64 = 3_600 * SECOND;
+pub(super) const HOUR: i64 = 3_600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
 impl Instance {
@@ -102,9 +114,11 @@ impl Instance {
             name: name.to_owned(),
             aliases: BTreeSet::new(),
             version: None,
+            zone: None,
             state: State::Unknown,
             since_us: 0,
             source: None,
+            lost_us: None,
             reason: None,
             transitions: 0,
             restarts: Restarts::default(),
@@ -127,6 +141,8 @@ impl Instance {
             failed_run_us: None,
             failures: Failures::default(),
             windows: VecDeque::new(),
+            fed: BTreeMap::new(),
+            muted: false,
             probes: Probes::default(),
             removal: None,
             removal_news: false,
@@ -155,8 +171,15 @@ impl Instance {
             && self.source.is_some_and(|source| source != Source::Traffic)
     }
 
-    /// One event. `peers_go_on`: others were heard while this one was silent.
-    pub(super) fn take(&mut self, event: &Event, settings: &Settings, peers_go_on: bool) -> Taken {
+    /// One event. `peers_go_on`: others were heard while this one was silent. `lost`: its source is not heard
+    /// of the present, so that its word does not count yet.
+    pub(super) fn take(
+        &mut self,
+        event: &Event,
+        settings: &Settings,
+        peers_go_on: bool,
+        lost: bool,
+    ) -> Taken {
         let mut restarts = Vec::new();
         self.note_check(event);
         restarts.extend(self.note_probe(event, peers_go_on));
@@ -178,6 +201,13 @@ impl Instance {
             }
         };
         view.take(event, settings);
+        view.lost = lost && view.state() != State::Gone;
+        if lost && self.state == State::Unknown {
+            self.lost_us = self.lost_us.or(Some(event.at_us));
+        }
+        if event.zone.is_some() {
+            self.zone.clone_from(&event.zone);
+        }
         // Who writes down changes only has told that it was ready before it first is not.
         let unsaid = matches!(self.state, State::Unknown | State::InRotation);
         if unsaid && event.source.tells_changes() {
@@ -269,39 +299,6 @@ impl Instance {
         self.streak.first_us.is_some_and(|first| at_us - first <= reach_us)
     }
 
-    /// Since when it gets no traffic, if it had enough to tell and nothing but traffic tells.
-    pub(super) fn silent_since(&self, until_us: i64) -> Option<i64> {
-        if self.in_rotation != Some(true) || verdict(&self.views).is_some() {
-            return None;
-        }
-        let last = self.last_us?;
-        (until_us - last > self.patience_us()?).then_some(last)
-    }
-
-    /// How long it may be silent before it has left: max(15 s, 16/λ) with its own rate of the last
-    /// hour. None when that is more than five minutes: too little traffic to tell.
-    pub(super) fn patience_us(&self) -> Option<i64> {
-        let patience = (self.gap_us()? * 16).max(15 * SECOND);
-        (patience <= 300 * SECOND).then_some(patience)
-    }
-
-    pub(super) fn in_rotation(&self) -> bool {
-        self.in_rotation == Some(true)
-    }
-
-    pub(super) fn fresh(&mut self) -> Option<i64> {
-        self.fresh_us.take()
-    }
-
-    pub(super) fn set_rotation(&mut self, at_us: i64, inside: bool) {
-        let returns = self.in_rotation == Some(false) && inside;
-        self.in_rotation = Some(inside);
-        self.settle(at_us, None);
-        if returns {
-            self.came_us = Some(at_us);
-        }
-    }
-
     /// Whether a peer can have been heard after `at_us`.
     pub(super) fn heard_after(&self, at_us: i64) -> bool {
         self.probes.last_us.max(self.last_us).is_some_and(|last| last > at_us)
@@ -324,6 +321,7 @@ impl Instance {
         while self.windows.front().is_some_and(|window| window.index < oldest) {
             self.windows.pop_front();
         }
+        self.fed.retain(|_, last| *last > until_us - HOUR);
         self.views.retain(|view| !view.is_stale(until_us));
         let starts = [self.streak.first_us, self.failed_run_us];
         self.failures.thin(until_us, &starts);
@@ -358,12 +356,22 @@ impl Instance {
     }
 
     /// Takes over the word that counts now.
-    fn settle(&mut self, at_us: i64, reason: Option<&str>) {
+    pub(super) fn settle(&mut self, at_us: i64, reason: Option<&str>) {
         let by_traffic = || {
-            let state = if self.in_rotation? { State::InRotation } else { State::Unknown };
+            let inside = self.in_rotation.filter(|_| !self.muted)?;
+            let state = if inside { State::InRotation } else { State::Unknown };
             Some((state, Source::Traffic))
         };
-        let Some((state, source)) = verdict(&self.views).or_else(by_traffic) else { return };
+        let Some((state, source)) = verdict(&self.views).or_else(by_traffic) else {
+            if self.lost_us.is_some() {
+                self.source = None;
+                if self.state != State::Unknown {
+                    self.set(at_us, State::Unknown, None, None, true);
+                }
+            }
+            return;
+        };
+        self.lost_us = None;
         if state == self.state {
             self.source = Some(source);
             return;
@@ -414,13 +422,5 @@ impl Instance {
         if self.state == State::Ready {
             self.ready_us += span;
         }
-    }
-
-    /// Mean time between attempts over the last hour.
-    pub(super) fn gap_us(&self) -> Option<i64> {
-        let attempts: u64 = self.windows.iter().map(|window| window.attempts).sum();
-        let span = self.last_us? - self.first_us?.max(self.last_us? - HOUR);
-        let attempts = i64::try_from(attempts).ok().filter(|attempts| *attempts >= 10)?;
-        Some((span / attempts).max(1))
     }
 }

@@ -3,16 +3,22 @@
 //! it needs, so that it can be stored between steps and follow any number of days.
 //!
 //! * [`view`]: what one source says of one instance, and the precedence among sources.
-//! * [`instance`]: one instance's life: state, transitions, traffic; [`restart`]: its restarts.
+//! * [`instance`]: one instance's life: state, transitions, traffic; [`rotation`]: whether it gets requests;
+//!   [`restart`]: its restarts.
+//! * [`lost`]: what is not known any more because whoever told is not heard; [`names`]: who was given another
+//!   name.
 //! * [`removal`]: from the first failure to removal, and back; [`harm`]: who was harmed meanwhile.
 //! * [`ready`]: how many are ready, of how many.
 //! * [`told`], [`unsteady`], [`versions`]: the findings that follow.
 
 mod harm;
 mod instance;
+mod lost;
+mod names;
 mod ready;
 mod removal;
 mod restart;
+mod rotation;
 mod told;
 mod unsteady;
 mod versions;
@@ -21,7 +27,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +41,7 @@ use super::{
 };
 
 pub use instance::Instance;
-pub use ready::{BySource, Expected, ReadyPoint};
+pub use ready::{BySource, Expected, ReadyPoint, ZonePoint};
 pub use removal::{Cause, Removal, timing};
 pub use restart::{Restart, Restarts};
 
@@ -62,6 +68,15 @@ pub struct Timeline {
     all_out_us: Option<i64>,
     open: Vec<Finding>,
     now_us: Option<i64>,
+    /// Sources that are not heard.
+    #[serde(default)]
+    lost: BTreeSet<String>,
+    /// When nobody was heard any more, most lately.
+    #[serde(default)]
+    silent_us: Option<i64>,
+    /// The zones of instances that somebody named.
+    #[serde(skip)]
+    zones: BTreeMap<String, String>,
     /// Who checks, as far as nothing but the pace tells.
     #[serde(default)]
     pub rhythms: Rhythms,
@@ -91,6 +106,9 @@ pub struct Marks {
     /// Attempts that failed, each with its time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failed>,
+    /// The sources that told of an instance's traffic, by instance; empty where nobody keeps that.
+    #[serde(skip)]
+    pub fed: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// At least three of five attempts at one instance in a row failed, from the first of them on.
@@ -102,13 +120,20 @@ pub struct FailedRun {
 }
 
 /// One source of lines and how far it has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
     pub name: String,
+    /// Names that it had before.
+    pub aliases: Vec<String>,
     /// Its newest line's stamp, in µs.
     pub newest_us: i64,
     /// What it is silent about is being served all the same: its peers or outside probes say so.
     pub served: bool,
+    /// Since when it has been heard without a silence that is longer than usual for it; none: always.
+    pub from_us: Option<i64>,
+    /// It has been silent for longer than is usual for it: what it told holds for so many seconds after its
+    /// newest line. None: it is heard.
+    pub patience_s: Option<u32>,
 }
 
 /// What a step found. Everything is new since the step before.
@@ -136,6 +161,9 @@ impl Timeline {
             all_out_us: None,
             open: Vec::new(),
             now_us: None,
+            lost: BTreeSet::new(),
+            silent_us: None,
+            zones: BTreeMap::new(),
             rhythms: Rhythms::default(),
         }
     }
@@ -144,6 +172,17 @@ impl Timeline {
     pub fn with_settings(mut self, settings: &Settings) -> Self {
         self.settings = settings.clone();
         self
+    }
+
+    /// The zones of instances that somebody named, by instance. They win over what platforms say.
+    pub fn with_zones(mut self, zones: BTreeMap<String, String>) -> Self {
+        self.zones = zones;
+        self
+    }
+
+    /// The zone that an instance is in, if anybody said.
+    pub fn zone<'a>(&'a self, instance: &'a Instance) -> Option<&'a str> {
+        ready::zone(instance, &self.zones)
     }
 
     /// Instances by name.
@@ -163,7 +202,7 @@ impl Timeline {
 
     /// How many are ready now.
     pub fn ready(&self) -> Option<ReadyPoint> {
-        self.ready.last()
+        self.ready.last().cloned()
     }
 
     pub fn open(&self) -> &[Finding] {
@@ -184,8 +223,15 @@ impl Timeline {
             let name = self.resolve(&failed.instance).to_owned();
             self.instance(&name).failures.note(failed);
         }
+        let mut turns = self.turns(&step).into_iter().peekable();
         for event in step.events {
+            while let Some(turn) = turns.next_if(|turn| turn.at_us <= event.at_us) {
+                self.turn(&turn, &mut told);
+            }
             self.event(event, &mut told);
+        }
+        for turn in turns {
+            self.turn(&turn, &mut told);
         }
         self.traffic(&step, &mut told);
         self.now_us = Some(step.until_us);
@@ -231,9 +277,10 @@ impl Timeline {
         let peers_go_on = due.is_some_and(|due| {
             self.instances.iter().any(|(other, peer)| *other != name && peer.heard_after(due))
         });
+        let lost = event.feed.as_ref().is_some_and(|feed| self.lost.contains(feed));
         let instance = self.instance(&name);
         instance.aliases.extend(event.aliases.iter().filter(|alias| **alias != name).cloned());
-        let taken = instance.take(event, &settings, peers_go_on);
+        let taken = instance.take(event, &settings, peers_go_on, lost);
         let after = instance.state;
         told.restarts.extend(taken.restarts);
         self.ready.view(event, taken.before, after);
@@ -258,8 +305,8 @@ impl Timeline {
                 self.returns.push_back(event.at_us);
             }
         }
-        let mut states =
-            self.instances.values().map(|i| i.state).filter(|state| *state != State::Gone);
+        let known = |i: &&Instance| i.lost_us.is_none() && i.state != State::Gone;
+        let mut states = self.instances.values().filter(known).map(|i| i.state);
         if states.all(|state| !state.serves()) {
             self.all_out_us = Some(event.at_us);
         }
@@ -283,13 +330,18 @@ impl Timeline {
         for instance in self.instances.values_mut() {
             instance.stray = None;
         }
-        let mut by_instance: BTreeMap<String, Cell> = BTreeMap::new();
+        let mut by_instance: BTreeMap<String, (Cell, BTreeSet<String>)> = BTreeMap::new();
         for name in step.window.cells.keys() {
-            let cell = step.window.instance(name);
-            by_instance.entry(self.resolve(name).to_owned()).or_default().merge(&cell);
+            let (cell, feeds) = by_instance.entry(self.resolve(name).to_owned()).or_default();
+            cell.merge(&step.window.instance(name));
+            feeds.extend(step.marks.fed.get(name).into_iter().flatten().cloned());
         }
-        for (name, cell) in by_instance {
+        let lost = self.lost.clone();
+        for (name, (cell, feeds)) in by_instance {
             let instance = self.instance(&name);
+            if let Some(last_us) = cell.last_us {
+                instance.fed_by(&feeds, last_us, &lost);
+            }
             let back_us = instance.traffic(step.window.index, &cell, &settings);
             if let Some(at_us) = back_us {
                 instance.returned(at_us);
@@ -304,7 +356,9 @@ impl Timeline {
         let silent: Vec<(i64, String)> = self
             .instances
             .iter()
-            .filter_map(|(name, i)| Some((i.silent_since(step.until_us)?, name.clone())))
+            .filter_map(|(name, i)| {
+                Some((i.silent_since(step.until_us, &self.lost)?, name.clone()))
+            })
             .collect();
         // Many silent at once is a source that is silent, not a removal.
         let inside = self.instances.values().filter(|i| i.in_rotation()).count();
@@ -319,6 +373,7 @@ impl Timeline {
     /// Traffic says that an instance came into rotation or left it.
     fn rotation(&mut self, name: &str, at_us: i64, inside: bool, told: &mut Told) {
         let minimum = removal::minimum_us(&self.settings);
+        let at_us = self.after_silence(at_us);
         let instance = self.instance(name);
         instance.set_rotation(at_us, inside);
         if instance.source == Some(Source::Traffic) {
@@ -333,8 +388,9 @@ impl Timeline {
 
     /// Counts who is ready and notes it if it changed.
     fn count(&mut self, at_us: i64, told: &mut Told) {
-        let point = self.ready.count(at_us, self.instances.values());
-        told.ready.extend(point);
+        let at_us = self.after_silence(at_us);
+        let (zones, instances) = (&self.zones, &self.instances);
+        told.ready.extend(self.ready.count(at_us, instances, zones, &self.lost));
     }
 
     fn instance(&mut self, name: &str) -> &mut Instance {

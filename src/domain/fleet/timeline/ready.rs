@@ -1,6 +1,6 @@
 //! How many are ready, of how many, and who says so.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +14,37 @@ use super::{
 };
 
 /// From `at_us` on. Of several reporters it is the one in the middle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadyPoint {
     pub at_us: i64,
-    pub ready: u32,
+    /// None: whoever told is not heard any more, and nobody else tells.
+    pub ready: Option<u32>,
+    /// Instances beside these of which nobody tells any more.
+    #[serde(default)]
+    pub unknown: u32,
     /// Smallest and largest count among the reporters.
-    pub least: u32,
-    pub most: u32,
-    /// With [`Source::Traffic`] it is a count of who is in rotation, which is not the same.
+    pub least: Option<u32>,
+    pub most: Option<u32>,
+    /// Who says so, or said so last. With [`Source::Traffic`] it is a count of who is in rotation, which is
+    /// not the same.
     pub source: Source,
     /// Whose word each of those is who were counted.
     #[serde(default)]
     pub by: BySource,
+    /// By zone, where any instance has one; those without come last.
+    #[serde(default)]
+    pub zones: Vec<ZonePoint>,
+}
+
+/// The instances of one zone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZonePoint {
+    pub zone: Option<String>,
+    /// None: of nobody in it anything is known.
+    pub ready: Option<u32>,
+    pub unknown: u32,
+    /// All that are not gone.
+    pub instances: u32,
 }
 
 /// How many of a count each source answers for.
@@ -103,6 +122,12 @@ pub(super) struct Ready {
     /// Of late: (since, ready), for a day; and how long each count lasted before that is not kept.
     history: VecDeque<(i64, u32)>,
     until_us: i64,
+    /// Where the history is not certain: how many more may have been ready than it says.
+    #[serde(default)]
+    doubt: BTreeMap<i64, u32>,
+    /// Names of the sources that sent the reporters' words.
+    #[serde(default)]
+    feeds: BTreeMap<String, String>,
 }
 
 const DAY: i64 = 86_400 * SECOND;
@@ -112,13 +137,24 @@ impl Ready {
         self.said = Some(count);
     }
 
-    pub(super) fn last(&self) -> Option<ReadyPoint> {
-        self.last
+    pub(super) fn last(&self) -> Option<&ReadyPoint> {
+        self.last.as_ref()
+    }
+
+    pub(super) fn feeds(&self) -> impl Iterator<Item = &String> {
+        self.feeds.values()
+    }
+
+    /// A source has another name.
+    pub(super) fn rename(&mut self, old: &str, new: &str) {
+        for feed in self.feeds.values_mut().filter(|feed| *feed == old) {
+            new.clone_into(feed);
+        }
     }
 
     /// A reporter's own count after an event; one that does not tell it has it moved by the transition.
     pub(super) fn view(&mut self, event: &Event, before: State, after: State) {
-        let reporter = event.reporter.clone().unwrap_or_default();
+        let reporter = self.reporter(event);
         if let Some(active) = event.active {
             self.active.insert(reporter, active);
         } else if let Some(active) = self.active.get_mut(&reporter)
@@ -135,61 +171,116 @@ impl Ready {
     /// A reporter that was replaced.
     pub(super) fn forget(&mut self, reporter: &str) {
         self.active.remove(reporter);
+        self.feeds.remove(reporter);
     }
 
     pub(super) fn empty(&mut self, event: &Event) {
-        let reporter = event.reporter.clone().unwrap_or_default();
+        let reporter = self.reporter(event);
         if event.source == Source::Haproxy {
             self.active.insert(reporter, 0);
         }
     }
 
-    /// A new point if the count changed.
-    pub(super) fn count<'a>(
+    fn reporter(&mut self, event: &Event) -> String {
+        let reporter = event.reporter.clone().unwrap_or_default();
+        if let Some(feed) = &event.feed {
+            self.feeds.insert(reporter.clone(), feed.clone());
+        }
+        reporter
+    }
+
+    /// A new point if the count changed. `lost`: sources that are not heard.
+    pub(super) fn count(
         &mut self,
         at_us: i64,
-        instances: impl Iterator<Item = &'a Instance> + Clone,
+        instances: &BTreeMap<String, Instance>,
+        zones: &BTreeMap<String, String>,
+        lost: &BTreeSet<String>,
     ) -> Option<ReadyPoint> {
-        let source = instances.clone().filter_map(|i| i.source).min()?;
-        let point = if source == Source::Haproxy && !self.active.is_empty() {
-            let mut counts: Vec<u32> = self.active.values().copied().collect();
-            counts.sort_unstable();
-            let ready = counts[counts.len() / 2];
-            ReadyPoint {
-                at_us,
-                ready,
-                least: counts[0],
-                most: counts[counts.len() - 1],
-                source,
-                // It counts its servers itself, those too of which it has told nothing.
-                by: BySource::one(source, ready),
+        let here = || instances.values().filter(|i| i.state != State::Gone);
+        let unknown = small(here().filter(|i| i.lost_us.is_some()).count());
+        let source = here().filter_map(|i| i.source).min();
+        // Of a pool that was given up, whoever took the last one out says that nobody is left.
+        let gone = || instances.values().filter_map(|i| i.source).min();
+        let source = if unknown == 0 { source.or_else(gone) } else { source };
+        let told = match (source, &self.last) {
+            (Some(source), _) => self.told(source, here, lost),
+            (None, Some(last)) if unknown > 0 => {
+                let by = BySource::default();
+                ReadyPoint { at_us, ready: None, least: None, most: None, by, ..last.clone() }
             }
-        } else {
-            // Of whom a source never spoke that writes down changes only, it has no change to tell.
-            let by_traffic = source == Source::Traffic || source.tells_changes();
-            let is = |i: &&Instance| {
-                i.state == State::Ready || (by_traffic && i.state == State::InRotation)
-            };
-            let mut by = BySource::default();
-            for instance in instances.filter(is) {
-                by.add(instance.source.unwrap_or(Source::Traffic), 1);
-            }
-            let ready = by.some().map(|(_, count)| count).sum();
-            ReadyPoint { at_us, ready, least: ready, most: ready, source, by }
+            (None, _) => return None,
         };
-        let same = |last: &ReadyPoint| ReadyPoint { at_us: last.at_us, ..point } == *last;
+        // A balancer may count those of whom it never wrote a line.
+        let rest = small(here().count()).saturating_sub(told.ready.unwrap_or(0));
+        let zones = by_zone(here(), zones, told.source);
+        let point = ReadyPoint { at_us, unknown: unknown.min(rest), zones, ..told };
+        let same = |last: &ReadyPoint| ReadyPoint { at_us: last.at_us, ..point.clone() } == *last;
         if self.last.as_ref().is_some_and(same) {
             return None;
         }
-        self.last = Some(point);
-        self.history.push_back((at_us, point.ready));
+        self.last = Some(point.clone());
+        self.history.push_back((at_us, point.ready.unwrap_or(0)));
+        let doubt = point.ready.map_or(u32::MAX, |_| point.unknown);
+        if doubt > 0 {
+            self.doubt.insert(at_us, doubt);
+        } else {
+            self.doubt.remove(&at_us);
+        }
         Some(point)
     }
 
-    /// Since when there have been fewer than `limit` without a break; none if there are enough.
+    /// What the source whose word counts says.
+    fn told<'a, I: Iterator<Item = &'a Instance>>(
+        &self,
+        source: Source,
+        here: impl Fn() -> I,
+        lost: &BTreeSet<String>,
+    ) -> ReadyPoint {
+        let heard =
+            |reporter: &String| self.feeds.get(reporter).is_none_or(|feed| !lost.contains(feed));
+        let mut counts: Vec<u32> =
+            self.active.iter().filter(|(by, _)| heard(by)).map(|(_, count)| *count).collect();
+        counts.sort_unstable();
+        // It counts its servers itself, those too of which it has told nothing.
+        let middle = counts.get(counts.len() / 2).filter(|_| source == Source::Haproxy);
+        let by = match middle {
+            Some(ready) => BySource::one(source, *ready),
+            None => {
+                let mut by = BySource::default();
+                for instance in here().filter(|i| is_ready(i, source)) {
+                    by.add(instance.source.unwrap_or(Source::Traffic), 1);
+                }
+                counts = vec![by.some().map(|(_, count)| count).sum()];
+                by
+            }
+        };
+        ReadyPoint {
+            at_us: 0,
+            ready: counts.get(counts.len() / 2).copied(),
+            by,
+            unknown: 0,
+            least: counts.first().copied(),
+            most: counts.last().copied(),
+            source,
+            zones: Vec::new(),
+        }
+    }
+
+    /// Since when there have been fewer than `limit` for certain without a break; none if there are enough.
     pub(super) fn below_since(&self, limit: u32) -> Option<i64> {
-        let fewer = self.history.iter().rev().take_while(|(_, ready)| *ready < limit);
-        fewer.last().map(|(at, _)| *at)
+        let fewer = |(at, ready): &&(i64, u32)| {
+            ready.saturating_add(self.doubt.get(at).copied().unwrap_or(0)) < limit
+        };
+        self.history.iter().rev().take_while(fewer).last().map(|(at, _)| *at)
+    }
+
+    /// It is not known whether there are fewer than `limit`.
+    pub(super) fn is_doubtful(&self, limit: u32) -> bool {
+        let Some(last) = &self.last else { return false };
+        let ready = last.ready.unwrap_or(0);
+        let doubt = last.ready.map_or(u32::MAX, |_| last.unknown);
+        ready < limit && ready.saturating_add(doubt) >= limit
     }
 
     pub(super) fn pass(&mut self, until_us: i64) {
@@ -197,6 +288,9 @@ impl Ready {
         // The newest that is older than a day still tells what held when the day began.
         while self.history.get(1).is_some_and(|(at, _)| *at < until_us - DAY) {
             self.history.pop_front();
+        }
+        if let Some((oldest, _)) = self.history.front() {
+            self.doubt = self.doubt.split_off(oldest);
         }
     }
 
@@ -210,6 +304,7 @@ impl Ready {
             .history
             .iter()
             .zip(ends)
+            .filter(|((from, _), _)| !self.doubt.contains_key(from))
             .map(|((from, ready), to)| (*ready, (to - from).max(0)))
             .collect();
         spans.sort_unstable();
@@ -224,4 +319,51 @@ impl Ready {
         }
         None
     }
+}
+
+/// The zone that an instance is in: as somebody named it, or as a platform says.
+pub(super) fn zone<'a>(
+    instance: &'a Instance,
+    zones: &'a BTreeMap<String, String>,
+) -> Option<&'a str> {
+    zones.get(&instance.name).or(instance.zone.as_ref()).map(String::as_str)
+}
+
+/// Of whom a source never spoke that writes down changes only, it has no change to tell.
+fn is_ready(instance: &Instance, source: Source) -> bool {
+    let by_traffic = source == Source::Traffic || source.tells_changes();
+    instance.state == State::Ready || (by_traffic && instance.state == State::InRotation)
+}
+
+/// Nothing where no instance has a zone.
+fn by_zone<'a>(
+    here: impl Iterator<Item = &'a Instance>,
+    zones: &BTreeMap<String, String>,
+    source: Source,
+) -> Vec<ZonePoint> {
+    let mut all: BTreeMap<(bool, Option<String>), ZonePoint> = BTreeMap::new();
+    for instance in here {
+        let zone = zone(instance, zones).map(str::to_owned);
+        let of = all.entry((zone.is_none(), zone.clone())).or_insert(ZonePoint {
+            zone,
+            ready: None,
+            unknown: 0,
+            instances: 0,
+        });
+        of.instances += 1;
+        if instance.lost_us.is_some() {
+            of.unknown += 1;
+        } else {
+            of.ready = Some(of.ready.unwrap_or(0) + u32::from(is_ready(instance, source)));
+        }
+    }
+    let mut points: Vec<ZonePoint> = all.into_values().collect();
+    if points.iter().all(|point| point.zone.is_none()) {
+        points.clear();
+    }
+    points
+}
+
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

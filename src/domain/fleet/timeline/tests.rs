@@ -9,6 +9,8 @@ use super::{
     *,
 };
 
+mod lost;
+
 const MINUTE: i64 = 60 * SECOND;
 
 /// A pool whose minutes are stepped through with events and traffic of a test's choice.
@@ -50,7 +52,7 @@ impl Pool {
             marks,
             sources: &self.sources,
         });
-        self.told.ready.extend(told.ready.iter().copied());
+        self.told.ready.extend(told.ready.iter().cloned());
         self.told.removals.extend(told.removals.iter().cloned());
         self.told.restarts.extend(told.restarts.iter().cloned());
         self.told.findings.extend(told.findings.iter().cloned());
@@ -103,8 +105,8 @@ fn a_removal_runs_from_the_first_failure_to_the_state_line() {
     let app2 = &pool.line.instances()["app2"];
     assert_eq!((app2.transitions, app2.state), (2, State::Ready));
     assert_eq!(app2.restarts, Restarts { certain: 0, probable: 1 }, "refused, then back");
-    let counts: Vec<u32> = told.ready.iter().map(|point| point.ready).collect();
-    assert_eq!(counts, [2, 3]);
+    let counts: Vec<Option<u32>> = told.ready.iter().map(|point| point.ready).collect();
+    assert_eq!(counts, [Some(2), Some(3)]);
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn what_is_done_on_purpose_is_a_transition_but_no_flapping() {
     assert_eq!((a.transitions, a.unplanned(MINUTE, 1_800)), (20, 0));
     assert!(pool.kinds().is_empty(), "{:?}", pool.kinds());
     assert!(pool.told.removals.iter().all(|r| r.cause == Cause::Drain && r.time_us().is_none()));
-    assert_eq!(pool.line.ready().unwrap().ready, 2, "a line without a count moves it by one");
+    assert_eq!(pool.line.ready().unwrap().ready, Some(2), "a line without a count moves it by one");
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn silence_of_one_is_leaving_and_silence_of_all_is_a_silent_source() {
     for _ in 0..5 {
         pool.minute(&[], &all, 60);
     }
-    assert_eq!(pool.line.ready().unwrap().ready, 4);
+    assert_eq!(pool.line.ready().unwrap().ready, Some(4));
     assert_eq!(pool.line.ready().unwrap().source, Source::Traffic);
     pool.minute(&[], &all[..3], 60);
     assert_eq!(pool.kinds(), [(Kind::LeftRotation, Scope::One)]);
@@ -210,7 +212,8 @@ fn silence_of_one_is_leaving_and_silence_of_all_is_a_silent_source() {
     assert!(pool.kinds().is_empty());
     assert_eq!(pool.told.removals.last().unwrap().returned_us, Some(6 * MINUTE + SECOND));
     let removals = pool.told.removals.len();
-    pool.sources = vec![Heard { name: "lb".into(), newest_us: 7 * MINUTE, served: true }];
+    pool.sources =
+        vec![Heard { name: "lb".into(), newest_us: 7 * MINUTE, served: true, ..Heard::default() }];
     for _ in 0..3 {
         pool.minute(&[], &[], 60);
     }
@@ -331,7 +334,10 @@ fn a_trial_by_nginx_that_fails_is_neither_a_return_nor_a_zombie() {
     assert_eq!(told.findings, []);
     let told = pool.minute(&[], &["a", "b"], 60);
     assert_eq!(told.removals[0].returned_us, Some(at(121.0)));
-    assert_eq!(told.ready.last().map(|point| (point.at_us, point.ready)), Some((at(121.0), 2)));
+    assert_eq!(
+        told.ready.last().map(|point| (point.at_us, point.ready)),
+        Some((at(121.0), Some(2)))
+    );
     assert!(pool.line.instances()["a"].is_warming(at(180.0), &Settings::default()));
 }
 
@@ -432,17 +438,17 @@ fn a_reloaded_balancer_begins_anew() {
     let by = |event: Event, process: &str| Event { reporter: Some(process.into()), ..event };
     let all = ["a", "b", "c"];
     pool.minute(&[by(state(1.0, "a", State::Unready, Some(2)), "lb-1:100")], &all[1..], 60);
-    assert_eq!(pool.line.ready().unwrap().ready, 2);
+    assert_eq!(pool.line.ready().unwrap().ready, Some(2));
     pool.minute(&[by(state(70.0, "b", State::Unready, Some(2)), "lb-1:200")], &all, 60);
     let state_of = |name: &str| pool.line.instances()[name].state;
     assert_eq!((state_of("a"), state_of("b")), (State::Ready, State::Unready));
     let now = pool.line.ready().unwrap();
-    assert_eq!((now.ready, now.least), (2, 2), "what the old process counted is gone");
+    assert_eq!((now.ready, now.least), (Some(2), Some(2)), "what the old process counted is gone");
     let mut pool = Pool::new(&Settings::default());
     pool.minute(&[by(state(1.0, "a", State::Unready, Some(2)), "lb-1:100")], &all, 60);
     pool.minute(&[by(state(70.0, "b", State::Unready, Some(1)), "lb-2:200")], &all, 60);
     let now = pool.line.ready().unwrap();
-    assert_eq!((now.least, now.most), (1, 2), "another host's is another reporter");
+    assert_eq!((now.least, now.most), (Some(1), Some(2)), "another host's is another reporter");
 }
 
 #[test]
@@ -496,7 +502,7 @@ fn whom_traffic_alone_shows_is_in_rotation_and_a_first_word_is_no_change() {
     assert!(pool.line.instances().values().all(|i| i.transitions == 0));
     assert_eq!(pool.told.removals, []);
     let now = pool.line.ready().unwrap();
-    assert_eq!((now.ready, now.source), (1, Source::Kubernetes), "in rotation is not ready");
+    assert_eq!((now.ready, now.source), (Some(1), Source::Kubernetes), "in rotation is not ready");
     assert_eq!(now.by_words(), "by Kubernetes");
     // nginx tells of changes only: of whom it is silent, there is none to tell.
     let mut pool = Pool::new(&Settings::default());
@@ -504,14 +510,15 @@ fn whom_traffic_alone_shows_is_in_rotation_and_a_first_word_is_no_change() {
     let out = Event::new(at(65.0), Source::NginxError, What::Ejected { enforced: true }).of("a");
     pool.minute(&[out], &all[1..], 60);
     let now = pool.line.ready().unwrap();
-    assert_eq!((now.ready, now.source), (2, Source::NginxError));
+    assert_eq!((now.ready, now.source), (Some(2), Source::NginxError));
     assert_eq!(now.by_words(), "0 by nginx's error log, 2 by traffic");
     assert_eq!(pool.line.instances()["a"].transitions, 1);
     // It is back by an answered request, which is nginx's verdict.
     pool.minute(&[], &all, 60);
     let now = pool.line.ready().unwrap();
-    assert_eq!((now.ready, now.by_words().as_str()), (3, "1 by nginx's error log, 2 by traffic"));
-    let kept = serde_json::to_value(now).unwrap();
+    assert_eq!(now.by_words(), "1 by nginx's error log, 2 by traffic");
+    assert_eq!(now.ready, Some(3));
+    let kept = serde_json::to_value(&now).unwrap();
     assert_eq!(kept["by"], json!({"nginx_error": 1, "traffic": 2}));
     assert_eq!(serde_json::from_value::<ReadyPoint>(kept).unwrap(), now);
 }

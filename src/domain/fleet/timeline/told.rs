@@ -18,7 +18,7 @@ impl Timeline {
     pub(super) fn tell(&mut self, step: &Step<'_>, told: &mut Told) {
         let now = step.until_us;
         let mut holds = Vec::new();
-        holds.extend(self.few_ready(step));
+        holds.extend(self.few_or_unknown(step));
         holds.extend(self.left_rotation());
         holds.extend(self.restarting(now));
         holds.extend(self.flapping(now));
@@ -104,6 +104,22 @@ impl Timeline {
         }
     }
 
+    /// Too few, or that finding as it was told last while it is not known whether it still holds: what is not
+    /// known neither begins a finding nor ends one, nor makes it less grave.
+    fn few_or_unknown(&self, step: &Step<'_>) -> Option<Finding> {
+        let now = self.few_ready(step);
+        let Some(open) = self.open.iter().find(|open| open.kind == Kind::FewReady) else {
+            return now;
+        };
+        let limit = open.evidence.get("limit").and_then(serde_json::Value::as_u64);
+        let limit = limit.and_then(|limit| u32::try_from(limit).ok());
+        let graver = now.as_ref().is_none_or(|now| now.severity < open.severity);
+        if graver && limit.is_some_and(|limit| self.ready.is_doubtful(limit)) {
+            return Some(open.clone());
+        }
+        now
+    }
+
     fn few_ready(&self, step: &Step<'_>) -> Option<Finding> {
         let now = step.until_us;
         let expected = self.expected()?;
@@ -111,6 +127,7 @@ impl Timeline {
             return None;
         }
         let point = self.ready.last()?;
+        let ready = point.ready?;
         let floor = self.settings.floor(expected.count);
         let by_traffic = point.source == Source::Traffic;
         // Traffic alone tells slowly, and where it is too thin it tells nothing.
@@ -126,27 +143,28 @@ impl Timeline {
             None if by_traffic || expected.learned => return None,
             None => (below(expected.count, warning)?, expected.count, Gravity::Warning),
         };
-        let load = f64::from(expected.count) / f64::from(point.ready.max(1));
+        let load = f64::from(expected.count) / f64::from(ready.max(1));
         let called = if by_traffic { "in rotation" } else { "ready" };
-        let carry = if point.ready == 0 {
-            String::new()
-        } else {
-            format!("; the others carry × {load:.2}")
+        let carry =
+            if ready == 0 { String::new() } else { format!("; the others carry × {load:.2}") };
+        let unknown = match point.unknown {
+            0 => String::new(),
+            n => format!(" ({n} not known)"),
         };
         let sentence = format!(
-            "{} of {} {called}, fewer than {limit}{carry}; counted {}.",
-            point.ready,
+            "{ready} of {} {called}{unknown}, fewer than {limit}{carry}; counted {}.",
             expected.count,
             point.by_words()
         );
         let mut finding = self.finding(Kind::FewReady, severity, since, sentence);
         finding.evidence = json!({
-            "ready": point.ready, "expected": expected.count, "learned": expected.learned,
-            "min_ready": floor, "source": point.source, "by": point.by, "load_factor": load,
+            "ready": ready, "unknown": point.unknown, "expected": expected.count,
+            "learned": expected.learned, "min_ready": floor, "limit": limit, "source": point.source,
+            "by": point.by, "load_factor": load,
             "least": point.least, "most": point.most,
         });
-        if point.ready == 0 {
-            self.tell_all_out(&mut finding, &point, step);
+        if ready == 0 && point.unknown == 0 {
+            self.tell_all_out(&mut finding, point, step);
         }
         Some(finding)
     }
@@ -204,7 +222,7 @@ impl Timeline {
     /// Out, past its time to drain, and still asked; or asked and in no inventory.
     fn zombies(&self, now: i64) -> Vec<Finding> {
         // With nobody ready, platforms that fail open send traffic to all: that is no zombie.
-        let all_out = self.ready.last().is_none_or(|point| point.ready == 0);
+        let all_out = self.ready.last().is_none_or(|point| point.ready.unwrap_or(0) == 0);
         let inventory = &self.settings.inventory;
         let listed = |instance: &Instance| {
             inventory.is_empty()

@@ -18,6 +18,12 @@ pub(super) struct View {
     at_us: i64,
     passes: u32,
     fails: u32,
+    /// Name of the source that sent it last.
+    #[serde(default)]
+    pub feed: Option<String>,
+    /// That source is not heard any more, so that this is not known any more.
+    #[serde(default)]
+    pub lost: bool,
 }
 
 impl View {
@@ -30,6 +36,8 @@ impl View {
             at_us: event.at_us,
             passes: 0,
             fails: 0,
+            feed: None,
+            lost: false,
         }
     }
 
@@ -51,6 +59,9 @@ impl View {
 
     pub(super) fn take(&mut self, event: &Event, settings: &Settings) {
         self.at_us = event.at_us;
+        if event.feed.is_some() {
+            self.feed.clone_from(&event.feed);
+        }
         match &event.what {
             What::State(state) => self.state = *state,
             What::Check { passed } => self.check(*passed, settings),
@@ -126,10 +137,10 @@ fn thresholds(source: Source, settings: &Settings) -> (u32, u32) {
 /// The word that counts among all views: by precedence of sources; among the reporters of one source
 /// what most of them say, and with a tie that it is ready.
 pub(super) fn verdict(views: &[View]) -> Option<(State, Source)> {
-    let best =
-        views.iter().filter(|view| view.state() != State::Unknown).map(|v| v.source).min()?;
+    let tells = |view: &&View| !view.lost && view.state() != State::Unknown;
+    let best = views.iter().filter(tells).map(|view| view.source).min()?;
     let mut of_best: Vec<&View> =
-        views.iter().filter(|v| v.source == best && v.state() != State::Unknown).collect();
+        views.iter().filter(tells).filter(|view| view.source == best).collect();
     let ready = of_best.iter().filter(|view| view.state() == State::Ready).count();
     if ready * 2 >= of_best.len() {
         return Some((State::Ready, best));

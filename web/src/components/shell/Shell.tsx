@@ -82,7 +82,7 @@ function useFocusOnArrival() {
 /** How many fleets are in trouble, with the mark of the worst of them; silence when nothing else is. */
 function fleetsCount(fleets: readonly Schemas["Fleet"][]): Counts {
   const bad = worstFirst(fleets).filter((f) => f.now.state === "critical" || f.now.state === "warning");
-  const silent = fleets.filter((f) => f.now.state === "no_data");
+  const silent = fleets.filter((f) => f.now.state === "no_data" || f.now.state === "no_source");
   const [first] = bad.length > 0 ? bad : silent;
   if (!first) return { "/fleets": fleets.length > 0 && count(fleets.length) };
   const told = (

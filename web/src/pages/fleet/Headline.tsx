@@ -7,13 +7,14 @@ import { useRole } from "../../api/session";
 import { Button } from "../../components/Button";
 import { ConfirmDelete } from "../../components/Confirm";
 import { StateWord } from "../../components/StateMark";
-import { behindWords, fleetMark, fleetWord, readyWords, upper } from "../../lib/fleets";
+import { behindWords, fleetMark, fleetWord, isUnheard, readyWords, upper } from "../../lib/fleets";
 import { duration, list, plural } from "../../lib/format";
 import { wordOf } from "../../lib/states";
 import { tell } from "../../lib/tell";
 import { epoch, utc, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
 import { FleetForm } from "../fleets/FleetForm";
+import { Zones } from "./Zones";
 
 type Fleet = Schemas["Fleet"];
 
@@ -38,6 +39,7 @@ export function Headline({ fleet, now, health }: { fleet: Fleet; now: number; he
         </div>
         <h1>{worst ? worst.sentence : sentenceOf(fleet)}</h1>
         <Lead fleet={fleet} now={now} health={health} />
+        <Zones now={fleet.now} health={health} />
       </div>
       {role("editor") && <Actions fleet={fleet} />}
     </div>
@@ -48,6 +50,10 @@ function sentenceOf(fleet: Fleet): string {
   switch (fleet.now.state) {
     case "waiting":
       return `${fleet.name} waits for its first line.`;
+    case "no_source":
+      return `Nobody sends logs of ${fleet.name} any more: its sources were deleted.`;
+    case "behind":
+      return `What arrives from ${fleet.name} is old: how it is now is not known yet.`;
     case "no_data":
       return `Nothing arrives from ${fleet.name}: its health is not known.`;
     case "ok":
@@ -67,7 +73,7 @@ function moreWords(fleet: Fleet): string {
 /** What was true when the logs broke off. */
 function lastKnownWords(health: Schemas["FleetHealth"] | undefined, now: number): string {
   const last = health?.ready.findLast((step) => step.ready != null);
-  const broke = epoch(health?.now.newest_at);
+  const broke = epoch(health?.now.newest_at) ?? epoch(last?.at);
   if (last?.ready == null || broke === null) return "";
   const word = last.source === "traffic" ? "in rotation" : "ready";
   return `Last known: ${plural(last.ready, "instance")} ${word} at ${when(broke, now)}.`;
@@ -78,12 +84,8 @@ function Lead({ fleet, now, health }: { fleet: Fleet; now: number; health?: Sche
   return (
     <p className="lead">
       {[
-        fleet.now.state === "no_data"
-          ? lastKnownWords(health, now)
-          : fleet.now.state === "waiting"
-            ? ""
-            : `${upper(readyWords(fleet.now))}.`,
-        fleet.now.state === "waiting" ? "" : `Logs: ${behindWords(fleet.now, now)}.`,
+        isUnheard(fleet.now.state) ? lastKnownWords(health, now) : `${upper(readyWords(fleet.now))}.`,
+        fleet.now.state === "waiting" || fleet.now.state === "no_source" ? "" : `Logs: ${behindWords(fleet.now, now)}.`,
         moreWords(fleet),
       ]
         .filter(Boolean)

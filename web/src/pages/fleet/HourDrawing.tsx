@@ -5,7 +5,7 @@ import { findingMark, instanceStateWord, isShared, kindWord, sourceWord } from "
 import { count, duration, percent, plural, span } from "../../lib/format";
 import { epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
-import { readySteps, type Stretch, stretches } from "../fleets/ReadyLine";
+import { type Stretch, stretches } from "../fleets/ReadyLine";
 import type { Deploy } from "./deploys";
 import { failedShare, fitLabels, isHole } from "./hour";
 
@@ -46,7 +46,7 @@ export function HourDrawing(props: { health: Health; from: number; to: number; m
   const { health, from, to, marked } = props;
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host);
-  const runs = stretches(readySteps(health), from, to);
+  const runs = stretches(health.ready, from, to);
   const plan = planOf(health, runs, from, to, width, marked.deploys.length > 0);
   const called = health.ready.length > 0 && health.ready.every((s) => s.source === "traffic" || s.ready == null);
   const name = called ? "In rotation" : "Ready";
@@ -72,7 +72,7 @@ export function HourDrawing(props: { health: Health; from: number; to: number; m
       </div>
       <p className="small muted chart-note">
         A point is {span(health.step_s)}. Dotted: expected. Dashed: fewer is critical. Hatched: no line says anything,
-        which is never read as health.
+        or whoever tells is silent, which is never read as health.
       </p>
     </div>
   );

@@ -108,13 +108,17 @@ export function SourceForm({
       <div className="fields">
         <TextInput
           label="Name"
-          description="Senders may go on using the old one."
+          description={
+            source.role === "instance"
+              ? "Senders may go on using the old one, and its instance is called so too, its past included."
+              : "Senders may go on using the old one."
+          }
           required
           {...form.getInputProps("name")}
         />
         <NumberInput
           label="Silent at most"
-          description="So long its lines are waited for. Empty: 60 s. For files of an ALB 600 s."
+          description="So long its lines are waited for, and what it told counts as known. Empty: 60 s, of an ALB's files 600 s."
           suffix=" s"
           min={10}
           max={86_400}

@@ -79,7 +79,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
       {sources.isError && <Failed error={sources.error} retry={() => void sources.refetch()} />}
       {sources.data && items.length === 0 && (
         <div className="empty">
-          No line has arrived yet.{" "}
+          {fleet.now.state === "no_source" ? "Whoever sent logs was deleted." : "No line has arrived yet."}{" "}
           {role("admin")
             ? "“Send logs” makes a token and the command that follows your log files; lines are counted here as they come."
             : "An administrator can make the command that sends them."}
@@ -241,6 +241,7 @@ export function SourcesCard({ fleet, now }: { fleet: Fleet; now: number }) {
 function stateWords(source: Source, now: number): string {
   const received = epoch(source.received_at);
   if (source.live) return "arriving";
+  if (source.behind_s != null) return `arriving, ${duration(source.behind_s)} behind`;
   return received === null ? "nothing yet" : `silent ${duration(now - received)}`;
 }
 

@@ -1,6 +1,7 @@
 /** What the chart of ready instances and failures computes. */
 
 import type { Schemas } from "../../api/client";
+import { isUnheard } from "../../lib/fleets";
 
 /** Share of failed attempts of a step; null where nothing is known or nothing was tried. */
 export function failedShare(step: Pick<Schemas["FleetStep"], "attempts" | "errors">): number | null {
@@ -14,7 +15,7 @@ export function isHole(
 ): boolean {
   if (step.attempts != null) return false;
   const newest = now.newest_at ? Date.parse(now.newest_at) / 1000 : 0;
-  return now.state === "no_data" || Date.parse(step.at) / 1000 + Math.max(step_s, 60) <= newest;
+  return isUnheard(now.state) || Date.parse(step.at) / 1000 + Math.max(step_s, 60) <= newest;
 }
 
 /** Average width of a letter at 12 px. */

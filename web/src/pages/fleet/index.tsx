@@ -5,7 +5,7 @@ import { problemOf } from "../../api/problem";
 import { Card } from "../../components/Card";
 import { Page } from "../../components/Page";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { isShared, readyWords } from "../../lib/fleets";
+import { isShared, isUnheard, readyWords } from "../../lib/fleets";
 import { SLOWLY } from "../../lib/live";
 import { readRange } from "../../lib/range";
 import { useNow } from "../../lib/ticker";
@@ -100,7 +100,7 @@ function Known({ fleet }: { fleet: Fleet }) {
             readyWords={readyWords(fleet.now)}
             before={before}
             shared={open.some(isShared)}
-            live={fleet.now.state !== "no_data"}
+            live={!isUnheard(fleet.now.state)}
             now={now}
           />
           <RoutesCard

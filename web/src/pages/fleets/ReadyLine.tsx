@@ -11,13 +11,6 @@ export interface Stretch {
   ready: number | null;
 }
 
-/** The ready count of a fleet; after its last line nobody knows it, however long the last word holds. */
-export function readySteps({ ready, now }: Pick<Schemas["FleetHealth"], "ready" | "now">): Step[] {
-  const end = now.state === "no_data" ? now.newest_at : null;
-  if (!end) return ready;
-  return [...ready.filter((step) => step.at < end), { at: end, ready: null, source: "" }];
-}
-
 /** The ready count as stretches within a span. Before the first step nothing is known. */
 export function stretches(steps: readonly Step[], from: number, to: number): Stretch[] {
   const out: Stretch[] = [];

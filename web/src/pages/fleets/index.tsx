@@ -9,7 +9,16 @@ import { Page } from "../../components/Page";
 import { ScrollX } from "../../components/ScrollX";
 import { StateWord } from "../../components/StateMark";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { behindWords, fleetMark, fleetsSentence, fleetWord, marksOf, readyWords, worstFirst } from "../../lib/fleets";
+import {
+  behindWords,
+  fleetMark,
+  fleetsSentence,
+  fleetWord,
+  isUnheard,
+  marksOf,
+  readyWords,
+  worstFirst,
+} from "../../lib/fleets";
 import { duration, NONE, percent, plural } from "../../lib/format";
 import { SLOWLY } from "../../lib/live";
 import { useNow } from "../../lib/ticker";
@@ -18,7 +27,7 @@ import { useUrlState } from "../../lib/useUrlState";
 import { shareWithin } from "../fleet/scale";
 import { FleetForm } from "./FleetForm";
 import { InstanceMarks } from "./Marks";
-import { ReadyLine, readySteps } from "./ReadyLine";
+import { ReadyLine } from "./ReadyLine";
 import { RecentRemovals } from "./RecentRemovals";
 
 type Fleet = Schemas["Fleet"];
@@ -163,7 +172,7 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
   );
   const mark = fleetMark(fleet);
   const quiet = fleet.now.state === "ok";
-  const known = fleet.now.state !== "no_data" && recent.data !== undefined;
+  const known = !isUnheard(fleet.now.state) && recent.data !== undefined;
   const failed = known ? shareWithin(recent.data?.series ?? [], to - RECENT, to) : null;
   const slowest = (removals.data?.items ?? []).reduce<Schemas["Removal"] | null>(
     (most, one) => ((one.ttr_ms ?? -1) > (most?.ttr_ms ?? -1) ? one : most),
@@ -188,7 +197,7 @@ function Row({ fleet, now }: { fleet: Fleet; now: number }) {
       <td className="off">
         {health.data && fleet.now.state !== "waiting" && (
           <ReadyLine
-            steps={readySteps(health.data)}
+            steps={health.data.ready}
             from={to - DAY}
             to={to}
             expected={fleet.now.expected}
@@ -217,6 +226,9 @@ function inWords(fleet: Fleet, now: number): string {
   const { state, worst } = fleet.now;
   if (state === "waiting") return "No line has arrived yet. Its page has the command that sends them.";
   const newest = epoch(fleet.now.newest_at);
+  if (state === "no_source") return "Whoever sent its logs was deleted. What was known then is not taken for now.";
+  if (state === "behind" && newest !== null)
+    return `What arrives is old: its newest line is of ${when(newest, now)}. How it is now is not known yet.`;
   if (state === "no_data" && newest !== null)
     return `Its newest line is of ${when(newest, now)}. What was known then is not taken for now.`;
   if (worst) return worst.sentence;
