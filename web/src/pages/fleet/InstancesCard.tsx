@@ -1,5 +1,7 @@
 import { useState } from "react";
+import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
+import { useRole } from "../../api/session";
 import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { StateMark, StateWord } from "../../components/StateMark";
@@ -9,6 +11,7 @@ import { count, millis, NONE, percent, plural } from "../../lib/format";
 import { epoch, utc } from "../../lib/time";
 import { IntervalBar } from "./IntervalBar";
 import { axisEnd, blamedFirst, peersBand, verdictOf } from "./scale";
+import { twinWords } from "./twins";
 
 type Instance = Schemas["FleetInstance"];
 
@@ -44,7 +47,9 @@ export function InstancesCard(props: {
   now: number;
 }) {
   const { instances, error, retry, spanWords, readyWords, before, shared, live, now } = props;
+  const role = useRole();
   const [all, setAll] = useState(false);
+  const twins = twinWords(instances ?? []);
   const sorted = blamedFirst(instances ?? []);
   const blamed = sorted.filter((i) => i.findings.length > 0).length;
   const shown = all ? sorted : sorted.slice(0, Math.max(SHOWN, blamed));
@@ -71,6 +76,16 @@ export function InstancesCard(props: {
             )}
             {sorted.some((i) => i.attempts > 0) && <Legend before={before !== null} />}
             {!frame.versions && <span>No version is reported.</span>}
+            {twins && (
+              <span>
+                {twins}{" "}
+                {role("editor") && (
+                  <>
+                    Write one behind the other in <Link to="?edit=1">Fleet settings</Link>, under “Instances by name”.
+                  </>
+                )}
+              </span>
+            )}
           </div>
         )
       }

@@ -6,7 +6,8 @@ import { Button } from "../../components/Button";
 import { Refusal } from "../../components/Status";
 import { duration } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
-import { bodyOf, type Draft, draftOf, parseInstances, timing } from "./draft";
+import { bodyOf, type Draft, draftOf, parseInstances, severities, timing } from "./draft";
+import { KindFields } from "./KindFields";
 
 type Fleet = Schemas["Fleet"];
 
@@ -21,13 +22,6 @@ const platforms = [
   { value: "google", label: "Google Cloud Load Balancing" },
   { value: "azure_lb", label: "Azure Load Balancer" },
   { value: "app_gateway", label: "Azure Application Gateway" },
-];
-
-const severities = [
-  { value: "critical", label: "Critical ones only" },
-  { value: "warning", label: "Warnings and critical ones" },
-  { value: "info", label: "All of them" },
-  { value: "never", label: "None" },
 ];
 
 /** Adds a fleet, or changes one. Only the name is needed; everything else makes the findings sharper. */
@@ -94,6 +88,15 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
           <NumberInput label="Time-out" suffix=" s" min={0.1} {...form.getInputProps("timeout_s")} />
           <NumberInput label="Out after failures" min={1} allowDecimal={false} {...form.getInputProps("unhealthy")} />
           <NumberInput label="Back after passes" min={1} allowDecimal={false} {...form.getInputProps("healthy")} />
+          <NumberInput
+            label="Ignores health below"
+            description="Share ready from which on it sends to all. Empty: as it does by default."
+            suffix=" %"
+            min={0}
+            max={100}
+            disabled={form.getValues().platform === ""}
+            {...form.getInputProps("floor")}
+          />
         </div>
         <p className="small soft" role="status">
           {times
@@ -119,6 +122,10 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
           {...form.getInputProps("channels")}
         />
       </Fieldset>
+      <details>
+        <summary>More: by kind of finding</summary>
+        <KindFields form={form} />
+      </details>
       <details>
         <summary>More: times, paths, names</summary>
         <div className="fields">
@@ -162,6 +169,35 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
             allowDecimal={false}
             {...form.getInputProps("few_warning_s")}
           />
+          <NumberInput
+            label="A roll-out settles after"
+            description="Quiet for so long: what is older then is stale."
+            suffix=" s"
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("settle_s")}
+          />
+          <NumberInput
+            label="Flaps from"
+            description="Turns within the span beside."
+            min={2}
+            allowDecimal={false}
+            {...form.getInputProps("flap_from")}
+          />
+          <NumberInput
+            label="Within"
+            description="The span in which turns are counted."
+            suffix=" min"
+            min={1}
+            {...form.getInputProps("flap_window_min")}
+          />
+          <NumberInput
+            label="Flaps no more at"
+            description="Turns in that span, or fewer."
+            min={0}
+            allowDecimal={false}
+            {...form.getInputProps("flap_until")}
+          />
         </div>
         <Textarea
           label="Paths of health checks"
@@ -200,6 +236,11 @@ function fieldOf(field: string): string | null {
     lateness_s: "lateness_s",
     "few_ready.critical_s": "few_critical_s",
     "few_ready.warning_s": "few_warning_s",
+    settle_s: "settle_s",
+    "flap.from": "flap_from",
+    "flap.until": "flap_until",
+    "flap.window_s": "flap_window_min",
+    "platform.floor": "floor",
     "check.path": "check_path",
     "check.interval_s": "interval_s",
     "check.timeout_s": "timeout_s",
@@ -214,5 +255,6 @@ function fieldOf(field: string): string | null {
   if (field.startsWith("probe_paths")) return "probe_paths";
   if (field.startsWith("platform")) return "platform";
   if (field.startsWith("rules.channels")) return "channels";
+  if (field.startsWith("rules.kinds.")) return field.slice("rules.".length);
   return null;
 }

@@ -22,6 +22,16 @@ describe("the form of a fleet", () => {
     expect(body.rules.channels).toBeNull();
   });
 
+  test("a floor and exceptions by kind come back as they were", () => {
+    const draft = { ...draftOf(), name: "shop", platform: "envoy", floor: 12.5 };
+    const body = bodyOf({ ...draft, kinds: { ...draft.kinds, latency: "never" } });
+    expect(body.platform).toEqual({ kind: "envoy", floor: 0.125 });
+    expect(body.rules.kinds).toEqual({ latency: "never" });
+    const saved = draftOf({ ...body, rules: body.rules, id: "f" } as never);
+    expect([saved.floor, saved.kinds.latency, saved.kinds.errors]).toEqual([12.5, "never", ""]);
+    expect(bodyOf({ ...draft, floor: "" }).platform).toEqual({ kind: "envoy", floor: null });
+  });
+
   test("times follow the check as typed", () => {
     const check = { interval_s: 30, timeout_s: 5, unhealthy: 2, healthy: 5, platform: "alb" } as const;
     expect(timing(check)).toEqual({ minimum: 60, worst: 65, back: 150 });

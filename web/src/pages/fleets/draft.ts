@@ -5,12 +5,43 @@ import type { Schemas } from "../../api/client";
 type Fleet = Schemas["Fleet"];
 type NamedInstance = Schemas["FleetNamedInstance"];
 
+type Kind = Schemas["FindingBrief"]["kind"];
+
+/** From which severity on findings become incidents. */
+export const severities = [
+  { value: "critical", label: "Critical ones only" },
+  { value: "warning", label: "Warnings and critical ones" },
+  { value: "info", label: "All of them" },
+  { value: "never", label: "None" },
+];
+
+/** Kinds of findings, the gravest first. */
+export const kinds: readonly Kind[] = [
+  "few_ready",
+  "black_hole",
+  "errors",
+  "contradiction",
+  "latency",
+  "blank",
+  "code_mix",
+  "left_rotation",
+  "slow_removal",
+  "flapping",
+  "restart",
+  "zombie",
+  "stale_version",
+  "returned_together",
+  "no_data",
+];
+
 /** Number fields are empty text when nothing is set. */
 export interface Draft {
   name: string;
   expected: number | "";
   min_ready: number | "";
   platform: string;
+  /** In percent. */
+  floor: number | "";
   check_path: string;
   interval_s: number | "";
   timeout_s: number | "";
@@ -27,8 +58,12 @@ export interface Draft {
   removal_s: number | "";
   restarts_per_h: number | "";
   channels: string[];
-  /** Exceptions by kind, which the form keeps as they are. */
-  kinds: Schemas["FleetRules"]["kinds"];
+  settle_s: number | "";
+  flap_from: number | "";
+  flap_until: number | "";
+  flap_window_min: number | "";
+  /** Exceptions by kind; empty where there is none. */
+  kinds: Record<Kind, string>;
 }
 
 export function draftOf(fleet?: Fleet): Draft {
@@ -38,6 +73,7 @@ export function draftOf(fleet?: Fleet): Draft {
     expected: fleet?.expected ?? "",
     min_ready: fleet?.min_ready ?? "",
     platform: fleet?.platform?.kind ?? "",
+    floor: fleet?.platform?.floor == null ? "" : Number((fleet.platform.floor * 100).toFixed(2)),
     check_path: check?.path ?? "",
     interval_s: check?.interval_s ?? "",
     timeout_s: check?.timeout_s ?? "",
@@ -54,7 +90,11 @@ export function draftOf(fleet?: Fleet): Draft {
     removal_s: fleet?.rules.removal_s ?? "",
     restarts_per_h: fleet?.rules.restarts_per_h ?? "",
     channels: fleet?.rules.channels ?? [],
-    kinds: fleet?.rules.kinds ?? {},
+    settle_s: fleet?.settle_s ?? 900,
+    flap_from: fleet?.flap.from ?? 6,
+    flap_until: fleet?.flap.until ?? 1,
+    flap_window_min: (fleet?.flap.window_s ?? 1800) / 60,
+    kinds: Object.fromEntries(kinds.map((kind) => [kind, fleet?.rules.kinds?.[kind] ?? ""])) as Draft["kinds"],
   };
 }
 
@@ -76,10 +116,17 @@ export function bodyOf(draft: Draft) {
     name: draft.name,
     expected: number(draft.expected),
     min_ready: number(draft.min_ready),
-    platform: draft.platform === "" ? null : { kind: draft.platform },
+    platform:
+      draft.platform === "" ? null : { kind: draft.platform, floor: draft.floor === "" ? null : draft.floor / 100 },
     check,
     drain_s: number(draft.drain_s) ?? 30,
     warm_up_s: number(draft.warm_up_s) ?? 120,
+    settle_s: number(draft.settle_s) ?? 900,
+    flap: {
+      from: number(draft.flap_from) ?? 6,
+      until: number(draft.flap_until) ?? 1,
+      window_s: Math.round((number(draft.flap_window_min) ?? 30) * 60),
+    },
     lateness_s: number(draft.lateness_s) ?? 10,
     few_ready: {
       critical_s: number(draft.few_critical_s) ?? 30,
@@ -92,7 +139,9 @@ export function bodyOf(draft: Draft) {
       removal_s: number(draft.removal_s),
       restarts_per_h: number(draft.restarts_per_h),
       channels: draft.channels.length === 0 ? null : draft.channels,
-      kinds: draft.kinds,
+      kinds: Object.fromEntries(
+        Object.entries(draft.kinds).filter(([, from]) => from !== ""),
+      ) as Schemas["FleetRules"]["kinds"],
     },
   };
 }
