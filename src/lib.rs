@@ -87,7 +87,7 @@
 //!   [`accesslog::Format`], an arm in [`accesslog::Parser::line`] and a place in the order of
 //!   `accesslog/detect.rs`; lines of real programs in `tests/logs/`, with their origin.
 //! * **Indicator of an SLO (SLI)**: a variant of [`domain::slo::definition::Sli`], its measure in
-//!   `domain/slo/measure.rs`, its field in `cli/slo/file/definition.rs`, cases in `tests/vectors/slo/`.
+//!   `domain/slo/measure.rs`, its field in `domain/slo/document/definition.rs`, cases in `tests/vectors/slo/`.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 

@@ -8,7 +8,8 @@ use super::{
     error::ApiResult,
     fleet_findings::{self, Finding},
     incidents::{
-        FleetRef, Incident, IncidentEvent, IncidentNotice, IncidentRow, MonitorRef, Severity, find,
+        FleetRef, Incident, IncidentEvent, IncidentNotice, IncidentRow, MonitorRef, Severity,
+        SloRef, find,
     },
     request::At,
 };
@@ -35,9 +36,10 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
     let same = store::incidents_read::list(conn, &same).await?;
     let before = Some((row.opened_at, row.incident));
     let fleet = row.fleet.as_ref().map(|fleet| fleet.key);
+    let slo = row.slo.as_ref().map(|slo| slo.key);
     let monitor = (row.monitor.0 != 0).then_some(row.monitor.0);
-    let earlier = Filter { monitor, fleet, before, limit: RELATED, ..Filter::default() };
-    let earlier = if monitor.is_none() && fleet.is_none() {
+    let earlier = Filter { monitor, fleet, slo, before, limit: RELATED, ..Filter::default() };
+    let earlier = if monitor.is_none() && fleet.is_none() && slo.is_none() {
         Vec::new()
     } else {
         store::incidents_read::list(conn, &earlier).await?
@@ -94,6 +96,7 @@ impl IncidentRow {
                 runbook_url: about.runbook_url,
             }),
             fleet: row.fleet.map(|fleet| FleetRef { id: fleet.uid, name: fleet.name }),
+            slo: row.slo.map(|slo| SloRef { id: slo.uid, name: slo.name }),
             group: row.group,
             subject: row.subject,
             severity: Severity::from_stored(&row.severity),

@@ -51,9 +51,11 @@ pub struct IncidentRow {
     pub monitor: Option<MonitorRef>,
     /// The fleet that it is about; null for any other subject.
     pub fleet: Option<FleetRef>,
+    /// The SLO that it is about; null for any other subject.
+    pub slo: Option<SloRef>,
     /// The incident whose alert this one shares, itself included; null where each has its own.
     pub group: Option<Uuid>,
-    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, …
+    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, …
     pub subject: String,
     pub severity: Severity,
     /// The worst it has been.
@@ -75,7 +77,7 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<At>,
     pub acked_by: Option<String>,
-    /// What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+    /// What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
     /// and a state.
     pub title: Option<String>,
     /// As it was told last.
@@ -93,6 +95,12 @@ pub struct MonitorRef {
 
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct FleetRef {
+    pub id: Uuid,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct SloRef {
     pub id: Uuid,
     pub name: String,
 }
@@ -158,6 +166,8 @@ pub struct ListIncidents {
     pub monitor: Option<String>,
     /// Id or name.
     pub fleet: Option<String>,
+    /// Id.
+    pub slo: Option<Uuid>,
     /// Opened at or after.
     pub from: Option<At>,
     /// Opened before.
@@ -206,8 +216,16 @@ async fn list_incidents(
             Some(found.ok_or_else(missing)?.key)
         }
     };
+    let slo = match query.slo {
+        None => None,
+        Some(id) => {
+            let found = store::slos::get_even_deleted(&mut conn, id).await?;
+            Some(found.ok_or(ApiError::NotFound("SLO"))?.key)
+        }
+    };
     let filter = Filter {
         fleet,
+        slo,
         open: query.state.map(|state| state == IncidentState::Open),
         monitor,
         from: query.from.map(|at| at.0),
@@ -298,6 +316,11 @@ async fn resolve_incident(
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let row = find(&mut tx, id).await?;
+    if row.slo.is_some() {
+        return Err(ApiError::in_use(
+            "This incident ends when the budget of its SLO burns no faster than it may; acknowledge it, or change the rule.",
+        ));
+    }
     let Some(fleet) = &row.fleet else {
         return Err(ApiError::in_use(
             "This incident ends when its monitor is seen up again; acknowledge it, or pause the monitor.",

@@ -1,7 +1,7 @@
 //! Maintenance windows that were declared beforehand.
 
 use axum::{extract::State, http::StatusCode};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -14,6 +14,7 @@ use super::{
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
     fleets::find as find_fleet,
+    maintenance_form::covered,
     request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
 };
 use crate::{
@@ -45,6 +46,11 @@ pub struct Maintenance {
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
+    pub kind: MaintenanceKind,
+    /// Why it was entered afterwards; empty for what was planned, unless somebody said more.
+    pub reason: String,
+    /// The only locations whose results it leaves out; null: the whole monitor.
+    pub locations: Option<Vec<Uuid>>,
     pub declared_at: At,
     pub declared_by: String,
 }
@@ -55,6 +61,16 @@ pub enum Phase {
     Planned,
     Running,
     Past,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MaintenanceKind {
+    /// Declared before it ended: leaves out what came after it was declared.
+    #[default]
+    Planned,
+    /// Entered when it was over, with a reason: leaves out all of it, and is listed apart.
+    Correction,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -74,6 +90,13 @@ pub struct NewMaintenance {
     pub exclude_from_slo: Option<bool>,
     /// Off unless said otherwise.
     pub pause_probes: Option<bool>,
+    /// Planned unless said otherwise.
+    #[serde(default)]
+    pub kind: MaintenanceKind,
+    /// A correction needs one: 1 to 1,000 characters.
+    pub reason: Option<String>,
+    /// Ids or names: it leaves out the results of these locations only, and does nothing else.
+    pub locations: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -126,7 +149,8 @@ async fn list_maintenance(
     )))
 }
 
-/// Declares a window. A start in the past is moved to now: what has happened is not explained away.
+/// Declares a window. A start in the past is moved to now: what has happened is not explained away, but by a
+/// correction, which lies in the past, says why, and is listed apart in every report.
 #[utoipa::path(post, path = "/maintenance", tag = "maintenance", extensions(("x-role" = json!("editor"))),
     request_body = NewMaintenance, responses((status = 201, body = Maintenance)))]
 async fn create_maintenance(
@@ -136,17 +160,13 @@ async fn create_maintenance(
 ) -> ApiResult<(StatusCode, Json<Maintenance>)> {
     let now = whole_millis(state.clock.now());
     let name = Name::parse("name", &body.name)?;
-    let (start, end) = (body.start.0.max(now), body.end.0);
-    if end <= start {
-        let message = if end <= now { "lies in the past" } else { "must be after the start" };
-        return Err(ApiError::invalid("end", message));
-    }
-    if end.duration_since(start) > LONGEST {
-        return Err(ApiError::invalid("end", "is more than 366 days after the start"));
-    }
+    let (start, end) = body.span(now)?;
+    let reason = body.reason()?;
+    let switches = body.switches()?;
     let mut tx = state.pool.begin().await?;
     let covered = covered(&mut tx, &body).await?;
     let id = store::id_at(now);
+    let correction = body.kind == MaintenanceKind::Correction;
     let new = store::maintenance::NewMaintenance {
         id,
         name: name.as_str(),
@@ -154,16 +174,25 @@ async fn create_maintenance(
         end_at: end,
         monitors: covered.monitors.as_deref(),
         fleets: covered.fleets.as_deref(),
-        suppress_alerts: body.suppress_alerts.unwrap_or(true),
-        exclude_from_slo: body.exclude_from_slo.unwrap_or(true),
-        pause_probes: body.pause_probes.unwrap_or(false),
+        suppress_alerts: switches.suppress_alerts,
+        exclude_from_slo: switches.exclude_from_slo,
+        pause_probes: switches.pause_probes,
+        correction,
+        reason: &reason,
+        locations: covered.locations.as_deref(),
         declared_by: &caller.name,
     };
     store::maintenance::insert(&mut tx, &new, now).await?;
+    store::maintenance_occurrences::begin_due(&mut tx, Some(id), now, 1).await?;
+    if correction {
+        // The past is another one now: reports that were frozen are worked out again.
+        let monitors = covered.monitors.as_deref();
+        store::timeline::bump_revisions(&mut tx, monitors, now).await?;
+    }
     let detail = json!({
         "name": new.name, "start": At(start), "end": At(end), "monitors": body.monitors,
         "fleets": body.fleets, "suppress_alerts": new.suppress_alerts, "exclude_from_slo": new.exclude_from_slo,
-        "pause_probes": new.pause_probes,
+        "pause_probes": new.pause_probes, "kind": body.kind, "reason": reason, "locations": body.locations,
     });
     store::audit::add(&mut tx, now, &caller.name, "maintenance.create", &subject(id), &detail)
         .await?;
@@ -204,6 +233,7 @@ async fn end_maintenance(
         };
         return Err(ApiError::in_use(format!("This window {way_out}.")));
     }
+    store::maintenance_occurrences::end(&mut tx, id, now).await?;
     // What it kept silent may have to be told, two intervals from now.
     store::live::wake_troubled(&mut tx, now, MonitorStateCode::Up.code()).await?;
     store::audit::add(&mut tx, now, &caller.name, "maintenance.end", &subject(id), &json!({}))
@@ -236,15 +266,12 @@ async fn delete_maintenance(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Longer than this is a mistake.
-const LONGEST: SignedDuration = SignedDuration::from_hours(366 * 24);
-
 fn subject(id: Uuid) -> String {
     format!("maintenance:{id}")
 }
 
 /// Windows are compared in the decision core's milliseconds.
-fn whole_millis(at: Timestamp) -> Timestamp {
+pub fn whole_millis(at: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
 }
 
@@ -252,57 +279,6 @@ async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Mai
     let filter = Filter { id: Some(id), limit: 1, ..Filter::default() };
     let row = store::maintenance::list(conn, &filter).await?.pop();
     row.map(|row| Maintenance::shown(row, now)).ok_or(ApiError::NotFound("window"))
-}
-
-/// What a window covers, as keys: see `store::maintenance::NewMaintenance`.
-struct Covered {
-    monitors: Option<Vec<i32>>,
-    fleets: Option<Vec<i32>>,
-}
-
-async fn covered(conn: &mut PgConnection, body: &NewMaintenance) -> ApiResult<Covered> {
-    let (monitors, fleets) = (body.monitors.as_deref(), body.fleets.as_deref());
-    let empty = |list: Option<&[String]>| list.is_some_and(<[String]>::is_empty);
-    let some = |list: Option<&[String]>| list.is_some_and(|list| !list.is_empty());
-    let refused = |field| {
-        Err(ApiError::invalid(field, "is empty: name at least one, or leave it out for all"))
-    };
-    if empty(monitors) && !some(fleets) {
-        return refused("monitors");
-    }
-    if empty(fleets) && !some(monitors) {
-        return refused("fleets");
-    }
-    let fleets = match fleets {
-        Some(words) if !words.is_empty() => Some(fleet_keys(conn, words).await?),
-        _ => None,
-    };
-    let monitors = match monitors {
-        Some(words) => Some(keys(conn, words).await?),
-        None => fleets.as_ref().map(|_| Vec::new()),
-    };
-    Ok(Covered { monitors, fleets })
-}
-
-async fn fleet_keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
-    let mut keys = Vec::with_capacity(words.len());
-    for (i, word) in words.iter().enumerate() {
-        match store::fleets::named(conn, word).await? {
-            Some(fleet) => keys.push(fleet.key.0),
-            None => return Err(ApiError::given(format!("fleets[{i}]"), word, "is no fleet")),
-        }
-    }
-    Ok(keys)
-}
-
-async fn keys(conn: &mut PgConnection, words: &[String]) -> ApiResult<Vec<i32>> {
-    let known = store::monitors::named(conn, words).await?;
-    for (i, word) in words.iter().enumerate() {
-        if !known.iter().any(|(_, uid, name)| name == word || uid.to_string() == *word) {
-            return Err(ApiError::given(format!("monitors[{i}]"), word, "is no monitor"));
-        }
-    }
-    Ok(known.into_iter().map(|(key, _, _)| key.0).collect())
 }
 
 impl Maintenance {
@@ -325,6 +301,13 @@ impl Maintenance {
             suppress_alerts: row.suppress_alerts,
             exclude_from_slo: row.exclude_from_slo,
             pause_probes: row.pause_probes,
+            kind: if row.correction {
+                MaintenanceKind::Correction
+            } else {
+                MaintenanceKind::Planned
+            },
+            reason: row.reason,
+            locations: row.locations,
             declared_at: At(row.declared_at),
             declared_by: row.declared_by,
         }

@@ -61,6 +61,7 @@ pub mod incidents;
 pub mod limits;
 pub mod locations;
 pub mod maintenance;
+pub mod maintenance_form;
 pub mod metrics;
 pub mod monitor_form;
 pub mod monitor_list;
@@ -82,6 +83,11 @@ pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod setup;
+pub mod slo_form;
+pub mod slo_reports;
+pub mod slo_shown;
+pub mod slo_simulate;
+pub mod slos;
 pub mod tokens;
 pub mod ui;
 mod unsubscribe;
@@ -195,6 +201,9 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(fleet_instances::router())
         .merge(fleet_logs::router())
         .merge(fleet_findings::router())
+        .merge(slos::router())
+        .merge(slo_reports::router())
+        .merge(slo_simulate::router())
         .merge(channels::router())
         .merge(settings::router())
         .merge(secrets::router())

@@ -1,7 +1,7 @@
 //! What state a monitor is in and why: the votes, the sentence, and every decision that led there.
 
 use axum::extract::State;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::IntoParams;
@@ -177,7 +177,8 @@ async fn get_monitor_state(
     let around = Surroundings::read(&mut conn, now).await?;
     let mut views = around.views(&mut conn, &[key.0]).await?;
     let view = views.remove(&key).ok_or(ApiError::NotFound("monitor"))?;
-    let windows = store::maintenance::between(&mut conn, key.0, now, now).await?;
+    let soon = now + SignedDuration::from_millis(1);
+    let windows = store::maintenance_occurrences::covering(&mut conn, key.0, now, soon).await?;
     let maintenance = windows.into_iter().find(|row| row.start_at <= now && row.end_at > now);
     let maintenance = maintenance.map(|row| RunningMaintenance {
         id: row.id,

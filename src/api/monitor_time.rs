@@ -77,6 +77,8 @@ pub struct MaintenanceSpan {
     pub from: At,
     pub to: At,
     pub exclude_from_slo: bool,
+    /// Entered afterwards.
+    pub correction: bool,
 }
 
 /// Time in each state within [from, to), in milliseconds that add up to `total_ms`.
@@ -120,7 +122,7 @@ async fn get_timeline(
     let key = key(&mut conn, id).await?;
     let rows = store::timeline::between(&mut conn, key, from, to).await?;
     let holes = store::chores::not_running(&mut conn, from, to).await?;
-    let windows = store::maintenance::between(&mut conn, key.0, from, to).await?;
+    let windows = store::maintenance_occurrences::covering(&mut conn, key.0, from, to).await?;
     let clip = |at: Timestamp| At(at.clamp(from, to));
     Ok(Json(Timeline {
         from: At(from),
@@ -149,6 +151,7 @@ async fn get_timeline(
                 from: At(row.start_at),
                 to: At(row.end_at),
                 exclude_from_slo: row.exclude_from_slo,
+                correction: row.correction,
             })
             .collect(),
         data_revision: store::timeline_read::revision(&mut conn, key).await?,
@@ -186,14 +189,14 @@ async fn get_availability(
     let millis = |(a, b): (Timestamp, Timestamp)| (a.as_millisecond(), b.as_millisecond());
     let holes: Vec<_> =
         store::chores::not_running(&mut conn, from, to).await?.into_iter().map(millis).collect();
-    let windows = store::maintenance::between(&mut conn, key.0, from, to).await?;
+    let windows = store::maintenance_occurrences::covering(&mut conn, key.0, from, to).await?;
     let windows: Vec<_> = windows
         .into_iter()
         .filter(|row| row.exclude_from_slo)
         .map(|row| millis((row.start_at, row.end_at)))
         .collect();
     let (start, end) = millis((from, to));
-    let times = availability::add_up(start, end, &stretches, &holes, &windows);
+    let times = availability::of(start, end, &stretches, holes, windows);
     Ok(Json(Availability {
         from: At(from),
         to: At(to),

@@ -1,6 +1,13 @@
 //! Time in each state within a span, in whole milliseconds, and what may be said of it in percent.
 
-use super::{Millis, decision::State};
+use super::{
+    Millis,
+    decision::State,
+    slo::{
+        outage,
+        timeline::{Spans, Timeline},
+    },
+};
 
 /// A stretch of one state, `[from, to)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,66 +31,36 @@ pub struct Times {
     pub unknown: Millis,
     pub paused: Millis,
     pub maintenance: Millis,
-    /// Stretches of down that began within the span, outside maintenance.
+    /// Outages that began within the span and were not wholly in maintenance.
     pub outages: u32,
 }
 
-/// Adds up a span. `stretches` are in order and do not overlap; `not_running` and `maintenance`
-/// (windows that are to be left out of figures) may overlap each other and anything. Maintenance wins
-/// over everything but pause; time without Quorate wins over every state.
-pub fn add_up(
+/// Adds up a span by the engine that every report comes from. `stretches` are in order and do not overlap;
+/// `not_running` and `maintenance` (windows that are left out of figures) may overlap each other and anything.
+/// Maintenance wins over everything; time without Quorate wins over every state but a pause.
+pub fn of(
     from: Millis,
     to: Millis,
     stretches: &[Stretch],
-    not_running: &[(Millis, Millis)],
-    maintenance: &[(Millis, Millis)],
+    not_running: impl IntoIterator<Item = (Millis, Millis)>,
+    maintenance: impl IntoIterator<Item = (Millis, Millis)>,
 ) -> Times {
-    let mut times = Times::default();
-    let mut cuts: Vec<Millis> = vec![from, to];
-    let spans = stretches.iter().map(|s| (s.from, s.to.unwrap_or(to)));
-    for (begin, end) in spans.chain(not_running.iter().copied()).chain(maintenance.iter().copied())
-    {
-        cuts.extend([begin, end].into_iter().filter(|cut| (from..to).contains(cut)));
+    let earliest = stretches.first().map_or(from, |stretch| stretch.from.min(from));
+    let base = Timeline::decided(earliest, to, stretches, &Spans::union(not_running));
+    let figures = base.excluding(&Spans::union(maintenance));
+    let totals = figures.totals(from, to);
+    let outages = outage::in_window(&outage::spans(&base), &figures, &[], from, to);
+    let began = outages.iter().filter(|outage| outage.start >= from).count();
+    Times {
+        up: totals.up - totals.degraded,
+        degraded: totals.degraded,
+        partial: totals.partial,
+        down: totals.down,
+        unknown: totals.unknown + totals.not_monitored,
+        paused: totals.paused,
+        maintenance: totals.excluded,
+        outages: u32::try_from(began).unwrap_or(u32::MAX),
     }
-    cuts.sort_unstable();
-    cuts.dedup();
-    let within =
-        |list: &[(Millis, Millis)], at: Millis| list.iter().any(|(a, b)| *a <= at && at < *b);
-    let mut place = 0;
-    let mut down_before = true; // a down that reaches in from before is no outage of this span
-    for pair in cuts.windows(2) {
-        let &[begin, end] = pair else { continue };
-        while stretches.get(place).is_some_and(|s| s.to.is_some_and(|to| to <= begin)) {
-            place += 1;
-        }
-        let stretch = stretches.get(place).filter(|s| s.from <= begin);
-        let length = end - begin;
-        let state = stretch.map(|s| s.state);
-        let known = !within(not_running, begin) && !stretch.is_some_and(|s| s.evidence_stale);
-        let is_down = state == Some(State::Down);
-        let began_here = stretch.is_some_and(|s| s.from == begin);
-        let slot = if state == Some(State::Paused) {
-            &mut times.paused
-        } else if within(maintenance, begin) {
-            &mut times.maintenance
-        } else if !known {
-            &mut times.unknown
-        } else {
-            if is_down && began_here && !down_before {
-                times.outages += 1;
-            }
-            match state {
-                Some(State::Up) => &mut times.up,
-                Some(State::Degraded) => &mut times.degraded,
-                Some(State::Partial) => &mut times.partial,
-                Some(State::Down) => &mut times.down,
-                _ => &mut times.unknown,
-            }
-        };
-        *slot += length;
-        down_before = is_down;
-    }
-    times
 }
 
 impl Times {
@@ -141,7 +118,7 @@ mod tests {
             stretch(300, 400, State::Partial),
             Stretch { from: 400, to: None, state: State::Up, evidence_stale: false },
         ];
-        let times = add_up(0, 1_000, &list, &[], &[]);
+        let times = of(0, 1_000, &list, [], []);
         let expected = Times {
             up: 700,
             degraded: 50,
@@ -163,7 +140,7 @@ mod tests {
             Stretch { evidence_stale: true, ..stretch(0, 100, State::Down) },
             stretch(100, 200, State::Up),
         ];
-        let times = add_up(0, 200, &list, &[(150, 170), (160, 180)], &[]);
+        let times = of(0, 200, &list, [(150, 170), (160, 180)], []);
         assert_eq!(times, Times { up: 70, unknown: 130, ..Times::default() });
         assert_eq!(times.percent().unwrap(), "100.000");
     }
@@ -175,14 +152,21 @@ mod tests {
             stretch(100, 200, State::Paused),
             stretch(200, 300, State::Up),
         ];
-        let times = add_up(0, 300, &list, &[(90, 110)], &[(50, 150)]);
+        let times = of(0, 300, &list, [(90, 110)], [(50, 150)]);
         assert_eq!(
             times,
-            Times { down: 50, maintenance: 50, paused: 100, up: 100, ..Times::default() }
+            Times {
+                down: 50,
+                maintenance: 100,
+                paused: 50,
+                up: 100,
+                outages: 1,
+                ..Times::default()
+            }
         );
         assert_eq!(times.counted(), 150);
         // All of it paused: nothing can be said.
-        assert_eq!(add_up(0, 100, &[stretch(0, 100, State::Paused)], &[], &[]).percent(), None);
+        assert_eq!(of(0, 100, &[stretch(0, 100, State::Paused)], [], []).percent(), None);
     }
 
     #[test]
@@ -203,7 +187,7 @@ mod tests {
             stretch(10, 20, State::Up),
             stretch(20, 30, State::Down),
         ];
-        assert_eq!(add_up(0, 40, &list, &[], &[]).outages, 1);
+        assert_eq!(of(0, 40, &list, [], []).outages, 1);
     }
 
     proptest! {
@@ -222,7 +206,7 @@ mod tests {
                 at += length;
             }
             let spans = |list: Vec<(i64, i64)>| list.into_iter().map(|(a, l)| (a, a + l)).collect::<Vec<_>>();
-            let t = add_up(from, from + length, &list, &spans(holes), &spans(windows));
+            let t = of(from, from + length, &list, spans(holes), spans(windows));
             prop_assert_eq!(t.counted() + t.paused + t.maintenance, length);
             let low: f64 = t.percent_low().unwrap_or("0".into()).parse().unwrap();
             let high: f64 = t.percent_high().unwrap_or("100".into()).parse().unwrap();

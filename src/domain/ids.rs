@@ -22,3 +22,8 @@ pub struct IncidentKey(pub uuid::Uuid);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FleetKey(pub i32);
+
+/// Key of an SLO inside the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SloKey(pub i32);

@@ -83,6 +83,9 @@ pub struct Notice {
     /// Of an incident about a fleet: the alert stands for all that began within a minute of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFacts>,
+    /// Of an incident about an SLO: a rule that fires, or a budget that is spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<SloFacts>,
     pub incident: IncidentFacts,
     /// The verdict in one sentence or more, the same as on the incident's page.
     pub sentence: String,
@@ -131,6 +134,21 @@ impl FleetFacts {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SloFacts {
+    pub uid: Uuid,
+    pub name: String,
+    /// Empty when it belongs to none.
+    pub service: String,
+    /// Who is responsible; empty when nobody was named.
+    pub owner: String,
+    pub labels: std::collections::BTreeMap<String, String>,
+    /// The rule, or `budget`.
+    pub alert: String,
+    /// What it does, in a few words that go on after its name: `burns its error budget too fast`.
+    pub title: String,
+}
+
 /// One finding of a fleet's alert.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetLine {
@@ -148,7 +166,7 @@ pub struct FleetLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncidentFacts {
     pub uid: Uuid,
-    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `platform:{cause}` …
+    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `slo:{uid}:{rule}`, `platform:{cause}` …
     pub subject: String,
     /// Back-dated to the first fail.
     pub started_at: Timestamp,

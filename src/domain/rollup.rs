@@ -42,6 +42,18 @@ pub struct Sample {
     pub outdated: bool,
 }
 
+impl Sample {
+    /// Whether an event with this result is good; none of one that says nothing of the target.
+    pub fn as_event(&self) -> Option<bool> {
+        match self.outcome {
+            _ if self.outdated => None,
+            Outcome::Pass => Some(true),
+            Outcome::Fail => Some(false),
+            Outcome::Error => None,
+        }
+    }
+}
+
 /// Sums of one monitor at one location over a span. Manual runs are in none of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -104,13 +116,44 @@ impl Counts {
     }
 
     fn add_event(&mut self, last: &Sample) {
-        match last.outcome {
-            _ if last.outdated => self.events_invalid += 1,
-            Outcome::Pass => self.events_ok += 1,
-            Outcome::Fail => self.events_fail += 1,
-            Outcome::Error => self.events_invalid += 1,
+        match last.as_event() {
+            Some(true) => self.events_ok += 1,
+            Some(false) => self.events_fail += 1,
+            None => self.events_invalid += 1,
         }
     }
+}
+
+/// One event: a scheduled run with its own retries.
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    /// The scheduled attempt: the event belongs to when and where that began.
+    pub first: Sample,
+    /// The last attempt, which is the result.
+    pub last: Sample,
+}
+
+/// The events among one monitor's results, which are ordered by location and time, manual runs left out.
+/// Retries without the run before them are none. Repeats belong to the run before them, scheduled or asked
+/// for; runs of one location do not overlap.
+pub fn events(samples: &[Sample]) -> Vec<Event> {
+    let mut all = Vec::new();
+    let mut open: Option<Event> = None;
+    for sample in samples.iter().filter(|sample| sample.kind != RunKind::Manual) {
+        match (sample.kind, &mut open) {
+            (RunKind::Retry, Some(event)) if event.first.location == sample.location => {
+                event.last = *sample;
+            }
+            _ => {
+                all.extend(open.take());
+                if sample.kind == RunKind::Scheduled {
+                    open = Some(Event { first: *sample, last: *sample });
+                }
+            }
+        }
+    }
+    all.extend(open);
+    all
 }
 
 /// Counts one monitor's results of [`from_s`, `to_s`) per location. `samples` are ordered by location
@@ -123,26 +166,12 @@ pub fn count(
     thresholds: &[u32],
 ) -> BTreeMap<LocationKey, Counts> {
     let mut all: BTreeMap<LocationKey, Counts> = BTreeMap::new();
-    let mut event: Option<Sample> = None;
-    for (i, sample) in samples.iter().enumerate() {
-        let inside = sample.at_s >= from_s && sample.at_s < to_s;
-        if inside {
-            all.entry(sample.location).or_default().add_attempt(sample, thresholds);
-        }
-        // Repeats belong to the run before them, scheduled or asked for; runs of one location do not
-        // overlap.
-        match sample.kind {
-            RunKind::Scheduled => event = inside.then_some(*sample),
-            RunKind::Retry if event.is_some_and(|e| e.location == sample.location) => {
-                event = Some(*sample);
-            }
-            RunKind::Retry | RunKind::Confirm | RunKind::Manual => {}
-        }
-        let next = samples[i + 1..].iter().find(|s| s.kind != RunKind::Manual);
-        let ends = next.is_none_or(|s| s.location != sample.location || s.kind != RunKind::Retry);
-        if ends && let Some(last) = event.take() {
-            all.entry(last.location).or_default().add_event(&last);
-        }
+    let inside = |sample: &Sample| sample.at_s >= from_s && sample.at_s < to_s;
+    for sample in samples.iter().filter(|sample| inside(sample)) {
+        all.entry(sample.location).or_default().add_attempt(sample, thresholds);
+    }
+    for event in events(samples).iter().filter(|event| inside(&event.first)) {
+        all.entry(event.first.location).or_default().add_event(&event.last);
     }
     all
 }

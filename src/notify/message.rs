@@ -93,19 +93,21 @@ fn subject_stem(notice: &Notice, zone: &TimeZone) -> String {
     format!("{}, {}", name(notice), began.strftime("%-d %b %H:%M %Z"))
 }
 
-/// The monitor's name, the fleet's, or the subject of an incident about neither.
+/// The monitor's name, the fleet's, the SLO's, or the subject of an incident about neither.
 pub fn name(notice: &Notice) -> &str {
-    match (&notice.monitor, &notice.fleet) {
-        (Some(monitor), _) => &monitor.name,
-        (None, Some(fleet)) => &fleet.name,
-        (None, None) => &notice.incident.subject,
+    match (&notice.monitor, &notice.fleet, &notice.slo) {
+        (Some(monitor), _, _) => &monitor.name,
+        (None, Some(fleet), _) => &fleet.name,
+        (None, None, Some(slo)) => &slo.name,
+        (None, None, None) => &notice.incident.subject,
     }
 }
 
-/// In front of the subject: one or two words, or what is wrong in a fleet.
+/// In front of the subject: one or two words, or what is wrong in a fleet or with an SLO.
 fn state(notice: &Notice) -> Cow<'_, str> {
-    let of_fleet = notice.fleet.as_ref().and_then(FleetFacts::title);
-    match (of_fleet, notice.kind) {
+    let of_slo = notice.slo.as_ref().map(|slo| slo.title.as_str());
+    let title = notice.fleet.as_ref().and_then(FleetFacts::title).or(of_slo);
+    match (title, notice.kind) {
         (Some(title), kind) if !kind.ends() || notice.collapsed => sentence_case(title),
         _ => Cow::Borrowed(state_word(notice)),
     }
@@ -123,7 +125,7 @@ fn sentence_case(title: &str) -> Cow<'_, str> {
 fn state_word(notice: &Notice) -> &'static str {
     match notice.kind {
         NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
-        NoticeKind::Resolved if notice.fleet.is_some() => "As usual again",
+        NoticeKind::Resolved if notice.fleet.is_some() || notice.slo.is_some() => "As usual again",
         NoticeKind::Resolved | NoticeKind::FlapEnd if notice.collapsed => match notice.severity {
             Severity::Down => "Was down",
             Severity::Partial => "Was partly down",
@@ -169,6 +171,15 @@ pub fn headline(notice: &Notice) -> String {
             _ => {}
         }
     }
+    if let Some(slo) = &notice.slo {
+        let title = &slo.title;
+        match notice.kind {
+            NoticeKind::Reopened => return format!("{name} {title} again."),
+            NoticeKind::Moved => return format!("{name} now {title}."),
+            kind if !kind.ends() => return format!("{name} {title}."),
+            _ => {}
+        }
+    }
     match notice.kind {
         NoticeKind::Opened => format!("{name} is {is}."),
         NoticeKind::Reopened => format!("{name} is {is} again."),
@@ -199,6 +210,9 @@ fn ending(notice: &Notice, name: &str, is: &str) -> String {
         _ => {}
     }
     let lasted = duration(lasted(notice));
+    if let Some(slo) = &notice.slo {
+        return format!("{name} no longer {}, after {lasted}.", slo.title);
+    }
     if notice.fleet.is_some() {
         return match notice.collapsed {
             true => format!("{name} was {is} for {lasted}, and is as usual again."),
@@ -258,6 +272,10 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
         fact("Target", monitor.target.clone());
         fact("Group", monitor.group.clone());
     }
+    if let Some(slo) = &notice.slo {
+        fact("Service", slo.service.clone());
+        fact("Owner", slo.owner.clone());
+    }
     // The first finding is the sentence, until all are over: then the sentence tells their end.
     let told = usize::from(!notice.kind.ends());
     for line in notice.fleet.iter().flat_map(|fleet| fleet.findings.iter().skip(told)).take(10) {
@@ -282,9 +300,10 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
             );
         }
     }
-    if let Some(monitor) = &notice.monitor {
+    let of_slo = notice.slo.as_ref().map(|slo| &slo.labels);
+    if let Some(labels) = notice.monitor.as_ref().map(|monitor| &monitor.labels).or(of_slo) {
         let labels: Vec<String> =
-            monitor.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         fact("Labels", labels.join(", "));
     }
     facts
@@ -344,6 +363,7 @@ fn links(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
     links.extend(incident.map(|url| ("Incident", url)));
     links.extend(monitor_url(notice, around.public_url.as_ref()).map(|url| ("Monitor", url)));
     links.extend(fleet_url(notice, around.public_url.as_ref()).map(|url| ("Fleet", url)));
+    links.extend(slo_url(notice, around.public_url.as_ref()).map(|url| ("SLO", url)));
     let runbook = notice.monitor.as_ref().and_then(|monitor| monitor.runbook_url.as_deref());
     // Anything else than a web address must not become a link that somebody presses at night.
     let runbook = runbook
@@ -363,6 +383,10 @@ pub fn monitor_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> 
 
 pub fn fleet_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
     page(public_url?, &format!("fleets/{}", notice.fleet.as_ref()?.uid))
+}
+
+pub fn slo_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
+    page(public_url?, &format!("slos/{}", notice.slo.as_ref()?.uid))
 }
 
 /// A page under the public address, which may have a path of its own.

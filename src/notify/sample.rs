@@ -8,6 +8,7 @@ use crate::domain::{
     incident::Severity,
     notice::{
         FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
+        SloFacts,
     },
 };
 
@@ -26,6 +27,7 @@ pub(super) fn outage() -> Notice {
             runbook_url: Some("https://wiki.example/checkout".into()),
         }),
         fleet: None,
+        slo: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(0x2),
             subject: format!("monitor:{}", Uuid::from_u128(0x1)),
@@ -106,6 +108,27 @@ pub(super) fn fleet_alert() -> Notice {
     notice.locations = Vec::new();
     notice.scope = None;
     (notice.eligible, notice.needed, notice.down) = (0, 0, 0);
+    notice
+}
+
+/// An SLO whose rule that pages fires.
+pub(super) fn slo_alert() -> Notice {
+    let mut notice = fleet_alert();
+    let uid = Uuid::from_u128(0x4);
+    notice.fleet = None;
+    notice.severity = Severity::Down;
+    notice.incident.subject = format!("slo:{uid}:fast");
+    notice.sentence =
+        "Over the last 1\u{a0}h the error budget burnt 33.3 times as fast as evenly.".into();
+    notice.slo = Some(SloFacts {
+        uid,
+        name: "shop availability".into(),
+        service: "shop".into(),
+        owner: "Ada".into(),
+        labels: std::iter::once(("tier".to_owned(), "1".to_owned())).collect(),
+        alert: "fast".into(),
+        title: "burns its error budget too fast".into(),
+    });
     notice
 }
 

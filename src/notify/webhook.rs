@@ -175,6 +175,17 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
             "findings": fleet.findings,
         });
     }
+    if let Some(slo) = &notice.slo {
+        data["slo"] = json!({
+            "id": slo.uid,
+            "name": slo.name,
+            "service": slo.service,
+            "owner": slo.owner,
+            "labels": slo.labels,
+            "alert": slo.alert,
+            "url": message::slo_url(notice, public),
+        });
+    }
     data
 }
 

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::ids::{FleetKey, MonitorKey};
+use crate::domain::ids::{FleetKey, MonitorKey, SloKey};
 
 #[derive(Debug, Clone)]
 pub struct IncidentRow {
@@ -33,6 +33,8 @@ pub struct IncidentRow {
     pub about: Option<About>,
     /// The fleet that it is about.
     pub fleet: Option<AboutFleet>,
+    /// The SLO that it is about.
+    pub slo: Option<AboutSlo>,
     /// The first of those whose alert it shares.
     pub group: Option<Uuid>,
 }
@@ -41,6 +43,14 @@ pub struct IncidentRow {
 #[derive(Debug, Clone)]
 pub struct AboutFleet {
     pub key: FleetKey,
+    pub uid: Uuid,
+    pub name: String,
+}
+
+/// The SLO behind it, deleted or not.
+#[derive(Debug, Clone)]
+pub struct AboutSlo {
+    pub key: SloKey,
     pub uid: Uuid,
     pub name: String,
 }
@@ -64,6 +74,7 @@ pub struct Filter {
     pub open: Option<bool>,
     pub monitor: Option<i32>,
     pub fleet: Option<FleetKey>,
+    pub slo: Option<SloKey>,
     /// Opened at or after.
     pub from: Option<Timestamp>,
     /// Opened before.
@@ -86,9 +97,11 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
                   i.resolved_at, i.resolve_reason, i.low, i.suppressed, i.flapping, i.evidence_stale, i.acked_at, i.acked_by,
                   i.title, i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
                   m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url,
-                  m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?"
+                  m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?", i.slo_id,
+                  s.uid as "slo_uid?", s.name as "slo_name?"
            from incident i left join monitor m on m.monitor_id = i.monitor_id and m.deleted_at is null
                 left join fleet f on f.fleet_id = i.fleet_id
+                left join slo s on s.slo_id = i.slo_id
            where ($1::uuid is null or i.incident_id = $1)
              and ($2::bool is null or (i.resolved_at is null) = $2)
              and ($3::int4 is null or i.monitor_id = $3)
@@ -98,6 +111,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
              and ($8::uuid is null or i.incident_id <> $8)
              and ($9::timestamptz is null or (i.opened_at, i.incident_id) < ($9, $10::uuid))
              and ($12::int4 is null or i.fleet_id = $12)
+             and ($13::int4 is null or i.slo_id = $13)
            order by i.opened_at desc, i.incident_id desc limit $11"#,
         f.incident,
         f.open,
@@ -111,6 +125,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         before_id,
         f.limit,
         f.fleet.map(|key| key.0),
+        f.slo.map(|key| key.0),
     )
     .map(|r| IncidentRow {
         monitor: MonitorKey(r.monitor_id),
@@ -143,6 +158,10 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
             (Some(key), Some(uid), Some(name)) => {
                 Some(AboutFleet { key: FleetKey(key), uid, name })
             }
+            _ => None,
+        },
+        slo: match (r.slo_id, r.slo_uid, r.slo_name) {
+            (Some(key), Some(uid), Some(name)) => Some(AboutSlo { key: SloKey(key), uid, name }),
             _ => None,
         },
         group: r.group_id,

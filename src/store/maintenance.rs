@@ -17,6 +17,11 @@ pub struct MaintenanceRow {
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
+    /// Entered afterwards, with a reason.
+    pub correction: bool,
+    pub reason: String,
+    /// Outside ids of the only locations whose results it leaves out.
+    pub locations: Option<Vec<Uuid>>,
     pub declared_at: Timestamp,
     pub declared_by: String,
 }
@@ -33,6 +38,10 @@ pub struct NewMaintenance<'a> {
     pub suppress_alerts: bool,
     pub exclude_from_slo: bool,
     pub pause_probes: bool,
+    pub correction: bool,
+    pub reason: &'a str,
+    /// Keys of the only locations whose results it leaves out.
+    pub locations: Option<&'a [i16]>,
     pub declared_by: &'a str,
 }
 
@@ -43,8 +52,8 @@ pub async fn insert(
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into maintenance (maintenance_id, name, start_at, end_at, monitors, suppress_alerts, exclude_from_slo,
-             pause_probes, declared_at, declared_by, fleets)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             pause_probes, declared_at, declared_by, fleets, kind, reason, locations)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         new.id,
         new.name,
         new.start_at.to_sqlx(),
@@ -56,6 +65,9 @@ pub async fn insert(
         now.to_sqlx(),
         new.declared_by,
         new.fleets as _,
+        if new.correction { "correction" } else { "planned" },
+        new.reason,
+        new.locations as _,
     )
     .execute(conn)
     .await?;
@@ -88,7 +100,10 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
     let (before_at, before_id) = filter.before.unzip();
     sqlx::query!(
         r#"select w.maintenance_id, w.name, w.start_at, w.end_at, w.suppress_alerts, w.exclude_from_slo, w.pause_probes,
-                  w.declared_at, w.declared_by, w.monitors is null as "all!",
+                  w.declared_at, w.declared_by, w.kind, w.reason, w.monitors is null as "all!",
+                  w.locations is null as "everywhere!",
+                  coalesce((select array_agg(l.uid order by l.name) from location l where l.location_id = any(w.locations)), '{}')
+                      as "locations!",
                   coalesce((select array_agg(m.uid order by m.name) from monitor m where m.monitor_id = any(w.monitors)), '{}')
                       as "monitors!",
                   w.fleets is null as "no_fleets!",
@@ -125,6 +140,9 @@ pub async fn list(conn: &mut PgConnection, filter: &Filter) -> sqlx::Result<Vec<
         suppress_alerts: r.suppress_alerts,
         exclude_from_slo: r.exclude_from_slo,
         pause_probes: r.pause_probes,
+        correction: r.kind == "correction",
+        reason: r.reason,
+        locations: (!r.everywhere).then_some(r.locations),
         declared_at: r.declared_at.to_jiff(),
         declared_by: r.declared_by,
     })
@@ -158,24 +176,4 @@ pub async fn delete_planned(
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)
-}
-
-/// The windows of a span, for timelines.
-pub async fn between(
-    conn: &mut PgConnection,
-    monitor: i32,
-    from: Timestamp,
-    to: Timestamp,
-) -> sqlx::Result<Vec<MaintenanceRow>> {
-    list(
-        conn,
-        &Filter {
-            ends_after: Some(from),
-            starts_by: Some(to),
-            monitor: Some(monitor),
-            limit: 1_000,
-            ..Filter::default()
-        },
-    )
-    .await
 }

@@ -241,6 +241,25 @@ pub async fn bump_revision(
     Ok(())
 }
 
+/// The same for several monitors; none: for all there are.
+pub async fn bump_revisions(
+    conn: &mut PgConnection,
+    monitors: Option<&[i32]>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into monitor_revision (monitor_id, data_revision, changed_at)
+         select monitor_id, 1, $2 from monitor where $1::int4[] is null or monitor_id = any($1) order by monitor_id
+         on conflict (monitor_id) do update
+         set data_revision = monitor_revision.data_revision + 1, changed_at = excluded.changed_at",
+        monitors as _,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// A decision at which a vote changed.
 #[derive(Debug, Clone)]
 pub struct NewDecision {

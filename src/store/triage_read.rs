@@ -76,7 +76,8 @@ pub async fn context(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Co
                 from location l where deleted_at is null) as l), '[]') as "locations!",
             coalesce((select json_agg(w order by w.start_at) from (
                 select start_at, end_at, monitors, suppress_alerts, pause_probes from maintenance
-                where start_at <= $1 and end_at > $1::timestamptz - interval '2 days') as w), '[]') as "windows!",
+                where start_at <= $1 and end_at > $1::timestamptz - interval '2 days'
+                  and locations is null and kind = 'planned') as w), '[]') as "windows!",
             (select grace_until from sweep) as grace_until"#,
         now.to_sqlx()
     )

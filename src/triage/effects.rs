@@ -244,6 +244,7 @@ async fn queue_notices(
             runbook_url: facts.runbook_url,
         }),
         fleet: None,
+        slo: None,
         incident: IncidentFacts {
             uid: row.incident,
             subject: row.subject,

@@ -9,6 +9,7 @@ mod context;
 mod effects;
 pub mod fleets;
 mod locations;
+pub mod slos;
 mod waves;
 
 use std::collections::{BTreeMap, HashMap};

@@ -4,6 +4,7 @@
 pub mod fleets;
 mod refold;
 pub mod rollups;
+mod slos;
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,6 +47,7 @@ impl Upkeep {
     /// come. True when more are waiting.
     pub async fn sweep(&self, now: Timestamp) -> anyhow::Result<bool> {
         self.look_for_gap(now).await?;
+        self.begin_maintenance(now).await?;
         Ok(self.triage.sweep(now).await?)
     }
 
@@ -77,6 +79,13 @@ impl Upkeep {
         row.sweep_at = now;
         store::chores::set_sweep(&mut tx, row).await?;
         tx.commit().await
+    }
+
+    /// Writes down what windows that have begun cover.
+    async fn begin_maintenance(&self, now: Timestamp) -> sqlx::Result<()> {
+        let mut conn = self.pool.acquire().await?;
+        store::maintenance_occurrences::begin_due(&mut conn, None, now, 100).await?;
+        Ok(())
     }
 
     /// Creates the days' partitions ahead of time and drops those beyond the retention.
@@ -124,6 +133,17 @@ impl Upkeep {
     /// Judges the fleets' windows whose lines are all here; true when there may be more.
     pub async fn judge_fleets(&self, now: Timestamp) -> anyhow::Result<bool> {
         self.fleets.step(&self.pool, now).await
+    }
+
+    /// Evaluates SLOs whose evaluation is older than half a minute; true when there may be more.
+    pub async fn evaluate_slos(&self, now: Timestamp) -> sqlx::Result<bool> {
+        slos::refresh(&self.pool, now).await
+    }
+
+    /// Freezes reports on windows that are over, and again those whose data have changed; true when there
+    /// may be more.
+    pub async fn freeze_reports(&self, now: Timestamp) -> sqlx::Result<bool> {
+        slos::freeze(&self.pool, now).await
     }
 
     /// Deletes what has had its time.
@@ -175,6 +195,16 @@ impl Upkeep {
         }
     }
 
+    /// Evaluates SLOs, as they fall due.
+    pub async fn run_slos(self, stop: tokio_util::sync::CancellationToken) {
+        while !stop.is_cancelled() {
+            let more = log("slos", self.evaluate_slos(self.clock.now()).await.map_err(Into::into));
+            if more != Some(true) && wait(&self.clock, Duration::from_secs(5), &stop).await {
+                break;
+            }
+        }
+    }
+
     /// Everything that can wait a little: roll-ups and refolds every ten seconds, partitions and
     /// retention every hour.
     pub async fn run_chores(self, stop: tokio_util::sync::CancellationToken) {
@@ -188,7 +218,8 @@ impl Upkeep {
             }
             let rolled = log("roll-ups", self.roll_up(now).await.map_err(Into::into));
             let refolded = log("refolds", self.refold(now).await);
-            let more = rolled == Some(true) || refolded == Some(true);
+            let frozen = log("reports", self.freeze_reports(now).await.map_err(Into::into));
+            let more = [rolled, refolded, frozen].contains(&Some(true));
             if !more && wait(&self.clock, Duration::from_secs(10), &stop).await {
                 break;
             }

@@ -46,6 +46,7 @@ mod publish;
 mod races;
 mod retention;
 mod ship;
+mod slo_api;
 mod slo_brute;
 mod slo_eval;
 mod support;

@@ -1,8 +1,6 @@
 //! `quorate slo`: availability and error budgets from a file, by the same code as everywhere else.
 
 mod document;
-mod file;
-mod parts;
 mod table;
 
 use std::io::{IsTerminal, Read};
@@ -11,6 +9,7 @@ use std::process::ExitCode;
 
 use super::term::{Term, TermOptions, wrap_after};
 use crate::domain::Invalid;
+use crate::domain::slo::document as given;
 use crate::domain::slo::evaluate::evaluate;
 use crate::publish::csv::{self, Part};
 use crate::publish::document::Document;
@@ -100,7 +99,7 @@ fn written(document: &Document, args: &EvalArgs, term: &Term) -> serde_json::Res
 }
 
 fn of(text: &str, file: &Path) -> Result<Document, Invalid> {
-    let (definition, inputs) = file::parse(text)?;
+    let (definition, inputs) = given::parse(text)?;
     let report = evaluate(&definition, &inputs)
         .ok_or_else(|| Invalid::new("slo.window", "lies beyond the calendar"))?;
     let context = document::context(&inputs, file);

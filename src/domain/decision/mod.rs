@@ -9,6 +9,7 @@ mod history;
 mod live;
 pub mod odds;
 pub mod scope;
+mod settled;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use self::flap::Flaps;
 pub use self::live::Live;
 pub use self::scope::Scope;
+pub use self::settled::watermark;
 pub use self::state::{State, Timer, Timers};
 pub use self::tick::{Halt, delete, pause, resume, step};
 pub use self::verdict::{Flag, Raw, Verdict, judge};

@@ -73,8 +73,9 @@ impl Budget {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SloState)]
 pub enum State {
     Ok,
     /// Three quarters of the budget are gone, or it burns faster than it comes back.

@@ -10,7 +10,8 @@ use crate::domain::sketch::Sketch;
 pub const RELATIVE_ERROR: f64 = 1.0 / 32.0;
 
 /// Milliseconds; none without a pass that was timed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportLatency)]
 pub struct Latency {
     pub n: u64,
     pub mean: Option<f64>,

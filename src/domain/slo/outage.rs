@@ -43,7 +43,8 @@ pub struct Outage {
 }
 
 /// Milliseconds, or numbers of outages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportFigures)]
 pub struct Figures {
     /// With downtime in the window.
     pub count: u64,

@@ -11,7 +11,8 @@ use super::latency::Latency;
 use super::outage::Figures;
 use crate::domain::Millis;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReport)]
 pub struct Report {
     pub slo: Slo,
     pub window: WindowOf,
@@ -43,7 +44,8 @@ pub struct Report {
     pub sha256: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportSlo)]
 pub struct Slo {
     pub id: Option<String>,
     pub name: Option<String>,
@@ -62,14 +64,16 @@ pub struct Slo {
     pub definition_revision: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportWindowKind)]
 pub struct WindowKind {
     pub kind: String,
     pub duration: Option<String>,
     pub timezone: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportQuorum)]
 pub struct QuorumOf {
     pub policy: String,
     pub k: Option<u32>,
@@ -77,7 +81,8 @@ pub struct QuorumOf {
     pub confirm: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportWindow)]
 pub struct WindowOf {
     pub start: String,
     pub end: String,
@@ -94,7 +99,8 @@ pub struct WindowOf {
 
 /// The first seven add up to the elapsed part of the window; `degraded` and `suppressed` are contained in
 /// `up`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportTime)]
 pub struct TimeMs {
     pub up: Millis,
     pub down: Millis,
@@ -108,7 +114,8 @@ pub struct TimeMs {
     pub suppressed: Millis,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportAvailability)]
 pub struct Availability {
     pub ratio: Option<f64>,
     pub pct: Option<String>,
@@ -130,7 +137,8 @@ pub struct Availability {
     pub approx: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportCoverage)]
 pub struct Coverage {
     pub ratio: Option<f64>,
     pub pct: Option<String>,
@@ -138,7 +146,8 @@ pub struct Coverage {
     pub ok: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportEvents)]
 pub struct Events {
     pub good: u64,
     pub total: u64,
@@ -147,14 +156,16 @@ pub struct Events {
     pub missing: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportRequests)]
 pub struct RequestShares {
     pub by_requests_ms: u64,
     pub by_monitor_ms: u64,
 }
 
 /// `*_ms` for indicators of time, `total` and `remaining` for those of events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportBudget)]
 pub struct BudgetOf {
     pub total_ms: Option<Millis>,
     pub total: Option<f64>,
@@ -166,14 +177,16 @@ pub struct BudgetOf {
     pub exhausts_at_if_down: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloBurn)]
 pub struct BurnOf {
     pub lookback: String,
     pub rate: Option<f64>,
     pub coverage: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloAlert)]
 pub struct Alert {
     pub rule: String,
     pub severity: RuleSeverity,
@@ -186,14 +199,16 @@ pub struct Alert {
     pub since: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportOutages)]
 pub struct Outages {
     #[serde(flatten)]
     pub figures: Figures,
     pub list: Vec<OutageOf>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloOutage)]
 pub struct OutageOf {
     pub start: String,
     pub end: Option<String>,
@@ -205,13 +220,15 @@ pub struct OutageOf {
     pub incident: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportIncidents)]
 pub struct Incidents {
     /// Incidents with downtime in the window; without any on record, outages.
     pub count: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportLocation)]
 pub struct Location {
     pub id: String,
     pub ratio: Option<f64>,
@@ -229,7 +246,8 @@ pub struct Location {
     pub p99: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportMaintenance)]
 pub struct Maintenance {
     pub id: String,
     pub start: String,
@@ -241,7 +259,8 @@ pub struct Maintenance {
 }
 
 /// A civil day of the SLO's zone, as far as it lies in the window and is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportDay)]
 pub struct Day {
     pub date: String,
     pub length_ms: Millis,
@@ -255,14 +274,16 @@ pub struct Day {
     pub latency_p95_ms: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloReportMember)]
 pub struct Member {
     pub id: String,
     pub ratio: Option<f64>,
 }
 
 /// Something that is strange about the definition, and does not stop it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SloWarning)]
 pub struct Warning {
     pub code: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

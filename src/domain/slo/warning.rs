@@ -7,7 +7,8 @@ use super::report::Warning;
 use super::resolution::{self, Fit};
 use crate::domain::decision::explain::span;
 
-pub(super) fn of(definition: &Definition) -> Vec<Warning> {
+/// Nothing of it stops a report; a target that is too fine for its probe is refused when an SLO is saved.
+pub fn of(definition: &Definition) -> Vec<Warning> {
     let window = definition.window.nominal();
     let mut out = Vec::new();
     if let Some(resolution) = definition.resolution.filter(|_| definition.sli == Sli::Availability)

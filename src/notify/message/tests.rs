@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::notice::IncidentFacts;
 use crate::notify::{
     mail_body,
     sample::{fleet_alert, outage, recovery},
@@ -237,5 +238,40 @@ fn the_day_in_utc_is_named_when_it_is_another() {
     assert_eq!(
         told("2026-07-01T22:30:00Z"),
         "Thu 2 Jul 2026, 00:30:00 CEST (Wed 1 Jul, 22:30:00 UTC)"
+    );
+}
+
+#[test]
+fn an_slo_is_told_by_what_it_does() {
+    let fires = super::super::sample::slo_alert();
+    let around = Surroundings {
+        public_url: Some("https://q.example/".parse().unwrap()),
+        zone: TimeZone::UTC,
+    };
+    let message = compose(&fires, &around);
+    assert!(message.subject.starts_with("Burns its error budget too fast: shop availability, "));
+    assert_eq!(message.headline, "shop availability burns its error budget too fast.");
+    assert!(message.facts.contains(&("Owner", "Ada".into())), "{:?}", message.facts);
+    assert!(message.facts.contains(&("Labels", "tier=1".into())), "{:?}", message.facts);
+    let slo = message.links.iter().find(|(label, _)| *label == "SLO").map(|(_, url)| url.as_str());
+    assert_eq!(slo, Some("https://q.example/slos/00000000-0000-0000-0000-000000000004"));
+    let over = Notice {
+        kind: NoticeKind::Resolved,
+        incident: IncidentFacts {
+            ended_at: Some(fires.incident.started_at + SignedDuration::from_secs(720)),
+            resolve_reason: Some("recovered".into()),
+            ..fires.incident.clone()
+        },
+        ..fires
+    };
+    let message = compose(&over, &around);
+    assert!(
+        message.subject.starts_with("As usual again: shop availability"),
+        "{}",
+        message.subject
+    );
+    assert_eq!(
+        message.headline,
+        "shop availability no longer burns its error budget too fast, after 12\u{a0}min."
     );
 }

@@ -141,6 +141,7 @@ async fn say(
         previous_severity: previous,
         monitor: None,
         fleet: Some(facts),
+        slo: None,
         incident: IncidentFacts {
             uid: first.group,
             subject: first.subject.clone(),

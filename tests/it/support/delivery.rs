@@ -193,6 +193,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
             runbook_url: None,
         }),
         fleet: None,
+        slo: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(incident),
             subject: format!("monitor:{monitor}"),

@@ -582,7 +582,10 @@ export interface paths {
         /** Windows, the latest start first. */
         get: operations["list_maintenance"];
         put?: never;
-        /** Declares a window. A start in the past is moved to now: what has happened is not explained away. */
+        /**
+         * Declares a window. A start in the past is moved to now: what has happened is not explained away, but by a
+         *     correction, which lies in the past, says why, and is listed apart in every report.
+         */
         post: operations["create_maintenance"];
         delete?: never;
         options?: never;
@@ -1043,6 +1046,157 @@ export interface paths {
         put?: never;
         /** Uses the link: creates the account or sets the new password, and signs in. */
         post: operations["use_setup_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** SLOs, the one with the least budget left first; those of which nothing can be said come last. */
+        get: operations["list_slos"];
+        put?: never;
+        /** Adds an SLO. Its past is there at once, as far back as what it is about was watched. */
+        post: operations["create_slo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Looks at a form as one types: what is wrong with it (422, by field), what is strange about it, and what it
+         *     would mean. With `id`, the fields that are left out are those of that SLO.
+         */
+        post: operations["check_slo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Works out the report on an SLO that is not saved, from what is sent along: anybody can check a number. */
+        post: operations["simulate_slo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One SLO with its definition and how it stands. */
+        get: operations["get_slo"];
+        put?: never;
+        post?: never;
+        /** Deletes an SLO; reports that were frozen stay readable. */
+        delete: operations["delete_slo"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes an SLO: what is left out stays, null goes back to the usual. With `If-Match` it is refused (409)
+         *     when somebody saved in between.
+         */
+        patch: operations["change_slo"];
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is left of the budget over time. */
+        get: operations["get_slo_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The report on one window: worked out from what is stored, or, with `revision`, as it was frozen. */
+        get: operations["get_slo_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reports that were frozen, 72 hours after the end of each window of the calendar and again whenever late data
+         *     or a correction changed them; the latest first.
+         */
+        get: operations["list_slo_reports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same for a saved SLO. `slo` holds what would be different (`{"target_ppb": 990000000}`); without a
+         *     timeline, events or members it is worked out from what is stored, for `window` and `as_of` as in a report.
+         */
+        post: operations["simulate_saved_slo"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2292,14 +2446,15 @@ export interface components {
             /** @description As it was told last. */
             sentence: string;
             severity: components["schemas"]["Severity"];
+            slo?: components["schemas"]["SloRef"] | null;
             /** @description The first failing result; `opened_at` is when it was decided. */
             started_at: components["schemas"]["Instant"];
-            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, … */
+            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, … */
             subject: string;
             /** @description Inside maintenance: nobody was told. */
             suppressed: boolean;
             /**
-             * @description What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+             * @description What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
              *     and a state.
              */
             title?: string | null;
@@ -2741,14 +2896,15 @@ export interface components {
                 /** @description As it was told last. */
                 sentence: string;
                 severity: components["schemas"]["Severity"];
+                slo?: components["schemas"]["SloRef"] | null;
                 /** @description The first failing result; `opened_at` is when it was decided. */
                 started_at: components["schemas"]["Instant"];
-                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, … */
+                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, … */
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
                 suppressed: boolean;
                 /**
-                 * @description What is wrong, in a few words that go on after the fleet's name; null for a monitor, which has a name
+                 * @description What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
                  *     and a state.
                  */
                 title?: string | null;
@@ -2794,11 +2950,16 @@ export interface components {
                 fleets?: string[] | null;
                 /** Format: uuid */
                 id: string;
+                kind: components["schemas"]["MaintenanceKind"];
+                /** @description The only locations whose results it leaves out; null: the whole monitor. */
+                locations?: string[] | null;
                 /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
                 monitors?: string[] | null;
                 name: string;
                 pause_probes: boolean;
                 phase: components["schemas"]["Phase"];
+                /** @description Why it was entered afterwards; empty for what was planned, unless somebody said more. */
+                reason: string;
                 start: components["schemas"]["Instant"];
                 suppress_alerts: boolean;
             }[];
@@ -2961,6 +3122,95 @@ export interface components {
                 id: string;
                 last_used_at?: components["schemas"]["Instant"] | null;
                 name: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Slo: {
+            items: {
+                /** @description Null: the default channels. */
+                channels?: string[] | null;
+                /** @description `any_down all_down` */
+                composite?: string | null;
+                /** Format: double */
+                coverage_min: number;
+                created_at: components["schemas"]["Instant"];
+                /** Format: int32 */
+                decimals: number;
+                /**
+                 * Format: int32
+                 * @description Rises when what is measured changes.
+                 */
+                definition_revision: number;
+                /** @description Only for `latency`: `ok_only all`. */
+                denominator?: string | null;
+                description: string;
+                fleet?: components["schemas"]["SloWatched"] | null;
+                /** Format: uuid */
+                id: string;
+                labels: {
+                    [key: string]: string;
+                };
+                maintenance_policy: components["schemas"]["MaintenancePolicy"];
+                members: components["schemas"]["SloWatched"][];
+                /**
+                 * Format: int32
+                 * @description Only for `requests`: minutes with fewer count by the monitor; null: they count like all others.
+                 */
+                min_requests?: number | null;
+                monitor?: components["schemas"]["SloWatched"] | null;
+                name: string;
+                now?: components["schemas"]["SloNow"] | null;
+                owner: string;
+                /** Format: int32 */
+                partial_weight_ppm: number;
+                /** Format: int32 */
+                revision: number;
+                rules: components["schemas"]["SloRule"][];
+                service: string;
+                /** @description `availability probe_ratio latency requests` */
+                sli: string;
+                /** @description `monitor fleet composite` */
+                subject: string;
+                /** @description In percent, without needless zeros. */
+                target_pct: string;
+                /** Format: int64 */
+                target_ppb: number;
+                /**
+                 * Format: int32
+                 * @description Only for `latency`.
+                 */
+                threshold_us?: number | null;
+                unknown_policy: components["schemas"]["UnknownPolicy"];
+                updated_at: components["schemas"]["Instant"];
+                /** @description None were written: these are the usual ones for the window. */
+                usual_rules: boolean;
+                warnings: components["schemas"]["SloWarning"][];
+                /** @description Only for `probe_ratio`: `pooled location_mean`. */
+                weight?: string | null;
+                window: components["schemas"]["SloWindow"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_SloRevision: {
+            items: {
+                /** Format: int64 */
+                data_revision: number;
+                /** Format: int32 */
+                definition_revision: number;
+                /** @description What differs from the revision before. */
+                diff: components["schemas"]["SloDifference"][];
+                frozen_at: components["schemas"]["Instant"];
+                met?: boolean | null;
+                pct?: string | null;
+                /** Format: int32 */
+                revision: number;
+                /** @description Over the canonical JSON of the report without `sha256` and `engine_version`. */
+                sha256: string;
+                state?: string | null;
+                window_end: components["schemas"]["Instant"];
+                window_start: components["schemas"]["Instant"];
             }[];
             next?: string | null;
         };
@@ -3131,15 +3381,26 @@ export interface components {
             fleets?: string[] | null;
             /** Format: uuid */
             id: string;
+            kind: components["schemas"]["MaintenanceKind"];
+            /** @description The only locations whose results it leaves out; null: the whole monitor. */
+            locations?: string[] | null;
             /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
             monitors?: string[] | null;
             name: string;
             pause_probes: boolean;
             phase: components["schemas"]["Phase"];
+            /** @description Why it was entered afterwards; empty for what was planned, unless somebody said more. */
+            reason: string;
             start: components["schemas"]["Instant"];
             suppress_alerts: boolean;
         };
+        /** @enum {string} */
+        MaintenanceKind: "planned" | "correction";
+        /** @enum {string} */
+        MaintenancePolicy: "exclude" | "count_as_up" | "ignore";
         MaintenanceSpan: {
+            /** @description Entered afterwards. */
+            correction: boolean;
             exclude_from_slo: boolean;
             from: components["schemas"]["Instant"];
             /** Format: uuid */
@@ -3354,11 +3615,17 @@ export interface components {
              *     SLO of its own, so the other two switches are about monitors.
              */
             fleets?: string[] | null;
+            /** @description Planned unless said otherwise. */
+            kind?: components["schemas"]["MaintenanceKind"];
+            /** @description Ids or names: it leaves out the results of these locations only, and does nothing else. */
+            locations?: string[] | null;
             /** @description Ids or names. A window that names neither monitors nor fleets covers all of both. */
             monitors?: string[] | null;
             name: string;
             /** @description Off unless said otherwise. */
             pause_probes?: boolean | null;
+            /** @description A correction needs one: 1 to 1,000 characters. */
+            reason?: string | null;
             start: components["schemas"]["Instant"];
             /** @description On unless said otherwise. */
             suppress_alerts?: boolean | null;
@@ -3397,6 +3664,101 @@ export interface components {
         };
         NewShipper: {
             name: string;
+        };
+        /**
+         * @description An SLO as it is written: the `slo` object of `quorate slo eval` with a name and what it is about. In a
+         *     change, what is left out stays and null goes back to the usual.
+         */
+        NewSlo: {
+            /** @description Ids or names; left out: the default channels. */
+            channels?: string[] | null;
+            /** @description `any_down` (the usual) or `all_down`, of `members`. */
+            composite?: string | null;
+            /**
+             * Format: double
+             * @description 0.9 unless given.
+             */
+            coverage_min?: number | null;
+            /**
+             * Format: int32
+             * @description 3 unless given.
+             */
+            decimals?: number | null;
+            /** @description For `latency`: `ok_only` (the usual) or `all`. */
+            denominator?: string | null;
+            description?: string | null;
+            /** @description For `requests`: `none` (the usual) or `monitor`. */
+            fallback?: string | null;
+            /** @description Id or name. */
+            fleet?: string | null;
+            labels?: Record<string, unknown> | null;
+            /** @description `exclude` (the usual), `count_as_up`, `ignore`. */
+            maintenance_policy?: string | null;
+            /** @description Ids or names of monitors. */
+            members?: string[] | null;
+            /**
+             * Format: int32
+             * @description With `fallback`: 20 unless given.
+             */
+            min_requests?: number | null;
+            /** @description Id or name. Beside a fleet: who speaks for minutes with few requests. */
+            monitor?: string | null;
+            name: string;
+            owner?: string | null;
+            /**
+             * Format: int32
+             * @description How much of partial time is bad; 0 unless given.
+             */
+            partial_weight_ppm?: number | null;
+            /** @description Left out: the usual ones for the window. Empty: none. */
+            rules?: components["schemas"]["NewSloRule"][] | null;
+            service?: string | null;
+            /** @description `availability` (the usual), `probe_ratio`, `latency`, or `requests` (the usual of a fleet). */
+            sli?: string | null;
+            /**
+             * Format: int64
+             * @description Parts per billion: 999000000 is 99.9 %.
+             */
+            target_ppb: number;
+            /**
+             * Format: int32
+             * @description For `latency`.
+             */
+            threshold_us?: number | null;
+            /** @description `exclude` (the usual), `up`, `down`. */
+            unknown_policy?: string | null;
+            /** @description `pooled` (the usual) or `location_mean`. */
+            weight?: string | null;
+            window: components["schemas"]["NewSloWindow"];
+        };
+        NewSloRule: {
+            /** Format: double */
+            budget_fraction: number;
+            /** Format: double */
+            long_s: number;
+            /**
+             * Format: int32
+             * @description 2 unless given; for indicators of events.
+             */
+            min_bad?: number | null;
+            name: string;
+            /** @description `page ticket` */
+            severity: string;
+            /** Format: double */
+            short_s: number;
+        };
+        NewSloWindow: {
+            /** @description From where a calendar's periods are counted: a date. */
+            anchor?: string | null;
+            /** @description `30d` when rolling; `1d 1w 1M 1Q 1Y` of a calendar. */
+            duration?: string | null;
+            /** @description Instants, or civil dates of the zone. */
+            from?: string | null;
+            /** @description `rolling calendar fixed` */
+            kind: string;
+            /** @description UTC unless given. */
+            timezone?: string | null;
+            to?: string | null;
         };
         NewToken: {
             expires_at?: components["schemas"]["Instant"] | null;
@@ -3874,6 +4236,8 @@ export interface components {
             /** Format: double */
             p90_ms?: number | null;
         };
+        /** @enum {string} */
+        RuleSeverity: "page" | "ticket";
         Run: {
             /** Format: int32 */
             count: number;
@@ -3981,6 +4345,542 @@ export interface components {
         SignIn: {
             email: string;
             password: string;
+        };
+        /** @description An SLO, with how it stood at its last evaluation. */
+        Slo: {
+            /** @description Null: the default channels. */
+            channels?: string[] | null;
+            /** @description `any_down all_down` */
+            composite?: string | null;
+            /** Format: double */
+            coverage_min: number;
+            created_at: components["schemas"]["Instant"];
+            /** Format: int32 */
+            decimals: number;
+            /**
+             * Format: int32
+             * @description Rises when what is measured changes.
+             */
+            definition_revision: number;
+            /** @description Only for `latency`: `ok_only all`. */
+            denominator?: string | null;
+            description: string;
+            fleet?: components["schemas"]["SloWatched"] | null;
+            /** Format: uuid */
+            id: string;
+            labels: {
+                [key: string]: string;
+            };
+            maintenance_policy: components["schemas"]["MaintenancePolicy"];
+            members: components["schemas"]["SloWatched"][];
+            /**
+             * Format: int32
+             * @description Only for `requests`: minutes with fewer count by the monitor; null: they count like all others.
+             */
+            min_requests?: number | null;
+            monitor?: components["schemas"]["SloWatched"] | null;
+            name: string;
+            now?: components["schemas"]["SloNow"] | null;
+            owner: string;
+            /** Format: int32 */
+            partial_weight_ppm: number;
+            /** Format: int32 */
+            revision: number;
+            rules: components["schemas"]["SloRule"][];
+            service: string;
+            /** @description `availability probe_ratio latency requests` */
+            sli: string;
+            /** @description `monitor fleet composite` */
+            subject: string;
+            /** @description In percent, without needless zeros. */
+            target_pct: string;
+            /** Format: int64 */
+            target_ppb: number;
+            /**
+             * Format: int32
+             * @description Only for `latency`.
+             */
+            threshold_us?: number | null;
+            unknown_policy: components["schemas"]["UnknownPolicy"];
+            updated_at: components["schemas"]["Instant"];
+            /** @description None were written: these are the usual ones for the window. */
+            usual_rules: boolean;
+            warnings: components["schemas"]["SloWarning"][];
+            /** @description Only for `probe_ratio`: `pooled location_mean`. */
+            weight?: string | null;
+            window: components["schemas"]["SloWindow"];
+        };
+        SloAlert: {
+            /** Format: double */
+            factor?: number | null;
+            firing: boolean;
+            /** @description Too little was seen to change anything. */
+            frozen: boolean;
+            long: string;
+            rule: string;
+            severity: components["schemas"]["RuleSeverity"];
+            short: string;
+            since?: string | null;
+        };
+        SloBurn: {
+            /** Format: double */
+            coverage?: number | null;
+            lookback: string;
+            /** Format: double */
+            rate?: number | null;
+        };
+        /** @description What a form would come to. */
+        SloCheck: {
+            /**
+             * Format: int64
+             * @description What may be bad in a whole window, in milliseconds; null for indicators of events.
+             */
+            budget_ms?: number | null;
+            /** @description Why it would not be saved. */
+            refused?: string | null;
+            rules: components["schemas"]["SloRule"][];
+            /**
+             * Format: int64
+             * @description The shortest outage that the monitor can tell; null without a monitor that is watched from somewhere.
+             */
+            smallest_outage_ms?: number | null;
+            warnings: components["schemas"]["SloWarning"][];
+        };
+        SloDifference: {
+            after: unknown;
+            before: unknown;
+            /** @description As a JSON pointer. */
+            path: string;
+        };
+        /** @description What `quorate slo eval` reads: the SLO and what was seen. */
+        SloDocument: {
+            as_of?: string | null;
+            created_at?: string | null;
+            deleted_at?: string | null;
+            events?: Record<string, unknown>[] | null;
+            incidents?: Record<string, unknown>[] | null;
+            maintenance?: Record<string, unknown>[] | null;
+            members?: Record<string, unknown>[] | null;
+            requests?: Record<string, unknown>[] | null;
+            slo: Record<string, unknown>;
+            slots?: Record<string, unknown>[] | null;
+            timeline?: Record<string, unknown>[] | null;
+        };
+        /** @description How an SLO stood at one instant after another, each time for the window as it stood then. */
+        SloHistory: {
+            points: components["schemas"]["SloPoint"][];
+            step: string;
+            /** @description Of `budget_left`: `ms events` */
+            unit: string;
+        };
+        /** @description The last evaluation of the present window, at most half a minute old. */
+        SloNow: {
+            alerts: components["schemas"]["SloAlert"][];
+            /** Format: int64 */
+            budget_left?: number | null;
+            /**
+             * Format: double
+             * @description Milliseconds, or events: see `unit`.
+             */
+            budget_total?: number | null;
+            burn: components["schemas"]["SloBurn"][];
+            /** Format: double */
+            consumed_ratio?: number | null;
+            /** Format: double */
+            coverage?: number | null;
+            evaluated_at: components["schemas"]["Instant"];
+            met?: boolean | null;
+            /** @description Cut off, never rounded up. */
+            pct?: string | null;
+            /** Format: double */
+            ratio?: number | null;
+            /** Format: double */
+            remaining_ratio?: number | null;
+            /** @description `ok at_risk burning exhausted breached no_data` */
+            state: string;
+            /** @description `ms events` */
+            unit: string;
+            /** @description Nothing after it enters any figure. */
+            watermark: components["schemas"]["Instant"];
+            window_end: components["schemas"]["Instant"];
+            window_start: components["schemas"]["Instant"];
+        };
+        SloOutage: {
+            downtime_ms: components["schemas"]["i64"];
+            duration_full_ms: components["schemas"]["i64"];
+            end?: string | null;
+            excluded_ms: components["schemas"]["i64"];
+            incident?: string | null;
+            ongoing: boolean;
+            start: string;
+            unknown_ms: components["schemas"]["i64"];
+        };
+        SloPoint: {
+            at: components["schemas"]["Instant"];
+            /** Format: int64 */
+            budget_left?: number | null;
+            /** Format: double */
+            consumed_ratio?: number | null;
+            /** Format: double */
+            coverage?: number | null;
+            /** Format: int64 */
+            down_ms: number;
+            pct?: string | null;
+            /** Format: double */
+            ratio?: number | null;
+            /** Format: double */
+            remaining_ratio?: number | null;
+            state: components["schemas"]["SloState"];
+        };
+        SloRef: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        SloReport: {
+            alerts: components["schemas"]["SloAlert"][];
+            availability: components["schemas"]["SloReportAvailability"];
+            budget: components["schemas"]["SloReportBudget"];
+            burn: components["schemas"]["SloBurn"][];
+            coverage: components["schemas"]["SloReportCoverage"];
+            /** Format: int64 */
+            data_revision?: number | null;
+            days: components["schemas"]["SloReportDay"][];
+            engine_version: string;
+            events: components["schemas"]["SloReportEvents"];
+            incidents: components["schemas"]["SloReportIncidents"];
+            latency_ms: components["schemas"]["SloReportLatency"];
+            locations: components["schemas"]["SloReportLocation"][];
+            maintenance: components["schemas"]["SloReportMaintenance"][];
+            members?: components["schemas"]["SloReportMember"][] | null;
+            /** Format: double */
+            members_mean?: number | null;
+            outages: components["schemas"]["SloReportOutages"];
+            /** Format: int64 */
+            report_revision?: number | null;
+            requests?: components["schemas"]["SloReportRequests"] | null;
+            sha256: string;
+            slo: components["schemas"]["SloReportSlo"];
+            state: components["schemas"]["SloState"];
+            time_ms: components["schemas"]["SloReportTime"];
+            warnings: components["schemas"]["SloWarning"][];
+            window: components["schemas"]["SloReportWindow"];
+        };
+        SloReportAvailability: {
+            /** @description The count of quick results is an interval, from a histogram; figures are those of its worse end. */
+            approx: boolean;
+            /** @description The same of what is over by now, which a running window may still make good. */
+            attainment_to_date?: boolean | null;
+            /** Format: double */
+            best?: number | null;
+            best_pct?: string | null;
+            /**
+             * @description Good of total, in the unit of the indicator; both times the same factor where that is no whole
+             *     number.
+             */
+            good_num: string;
+            met?: boolean | null;
+            pct?: string | null;
+            /** Format: double */
+            ratio?: number | null;
+            /**
+             * Format: double
+             * @description With no maintenance left out.
+             */
+            raw?: number | null;
+            raw_pct?: string | null;
+            total_den: string;
+            /** Format: double */
+            worst?: number | null;
+            worst_pct?: string | null;
+        };
+        /** @description `*_ms` for indicators of time, `total` and `remaining` for those of events. */
+        SloReportBudget: {
+            /** Format: double */
+            consumed_ratio?: number | null;
+            exhausts_at_if_down?: string | null;
+            nominal_ms?: components["schemas"]["i64"] | null;
+            /** Format: int64 */
+            remaining?: number | null;
+            remaining_ms?: components["schemas"]["i64"] | null;
+            /** Format: double */
+            remaining_ratio?: number | null;
+            /** Format: double */
+            total?: number | null;
+            total_ms?: components["schemas"]["i64"] | null;
+        };
+        SloReportCoverage: {
+            ok: boolean;
+            pct?: string | null;
+            /** Format: double */
+            ratio?: number | null;
+            /** Format: double */
+            window_fill?: number | null;
+        };
+        /** @description A civil day of the SLO's zone, as far as it lies in the window and is over. */
+        SloReportDay: {
+            date: string;
+            down_ms: components["schemas"]["i64"];
+            excluded_ms: components["schemas"]["i64"];
+            /** Format: double */
+            latency_p95_ms?: number | null;
+            length_ms: components["schemas"]["i64"];
+            /**
+             * Format: int64
+             * @description Outages with downtime on the day.
+             */
+            outages: number;
+            partial_ms: components["schemas"]["i64"];
+            pct?: string | null;
+            unknown_ms: components["schemas"]["i64"];
+        };
+        SloReportEvents: {
+            /** Format: int64 */
+            expected: number;
+            /** Format: int64 */
+            good: number;
+            /** Format: int64 */
+            invalid: number;
+            /** Format: int64 */
+            missing: number;
+            /** Format: int64 */
+            total: number;
+        };
+        /** @description Milliseconds, or numbers of outages. */
+        SloReportFigures: {
+            /**
+             * Format: int64
+             * @description With downtime in the window.
+             */
+            count: number;
+            longest_full_ms?: components["schemas"]["i64"] | null;
+            longest_ms?: components["schemas"]["i64"] | null;
+            mtbf_ms?: components["schemas"]["i64"] | null;
+            mtta_ms?: components["schemas"]["i64"] | null;
+            mttd_ms?: components["schemas"]["i64"] | null;
+            mttr_ms?: components["schemas"]["i64"] | null;
+            /**
+             * Format: int64
+             * @description Of these, not ended at all.
+             */
+            open: number;
+            /**
+             * Format: int64
+             * @description Of these, ended in the window.
+             */
+            resolved: number;
+            /**
+             * Format: int64
+             * @description Of these, begun in the window.
+             */
+            started: number;
+        };
+        SloReportIncidents: {
+            /**
+             * Format: int64
+             * @description Incidents with downtime in the window; without any on record, outages.
+             */
+            count: number;
+        };
+        /** @description Milliseconds; none without a pass that was timed. */
+        SloReportLatency: {
+            /** @description From histograms: percentiles may be off by `relative_error`. */
+            approx: boolean;
+            /**
+             * Format: double
+             * @description Not kept in histograms.
+             */
+            max?: number | null;
+            /** Format: double */
+            mean?: number | null;
+            /** Format: int64 */
+            n: number;
+            /** Format: double */
+            p50?: number | null;
+            /** Format: double */
+            p75?: number | null;
+            /** Format: double */
+            p90?: number | null;
+            /** Format: double */
+            p95?: number | null;
+            /** Format: double */
+            p99?: number | null;
+            /** Format: double */
+            relative_error?: number | null;
+        };
+        SloReportLocation: {
+            /** @description Valid results of expected ones, or known of measured time where slots give it a timeline. */
+            coverage_pct?: string | null;
+            down_ms?: components["schemas"]["i64"] | null;
+            /** Format: int64 */
+            events: number;
+            /**
+             * Format: int64
+             * @description Of the events, those that passed.
+             */
+            good: number;
+            id: string;
+            /** Format: double */
+            p50?: number | null;
+            /** Format: double */
+            p95?: number | null;
+            /** Format: double */
+            p99?: number | null;
+            pct?: string | null;
+            /** Format: double */
+            ratio?: number | null;
+            unknown_ms?: components["schemas"]["i64"] | null;
+        };
+        SloReportMaintenance: {
+            end: string;
+            /** @description In the window; what several cover is told once, so that these add up to `time_ms.excluded`. */
+            excluded_ms: components["schemas"]["i64"];
+            id: string;
+            kind: string;
+            reason: string;
+            start: string;
+        };
+        SloReportMember: {
+            id: string;
+            /** Format: double */
+            ratio?: number | null;
+        };
+        SloReportOutages: components["schemas"]["SloReportFigures"] & {
+            list: components["schemas"]["SloOutage"][];
+        };
+        SloReportQuorum: {
+            /** Format: int32 */
+            confirm: number;
+            /** Format: int32 */
+            k?: number | null;
+            /** Format: int32 */
+            min_valid: number;
+            policy: string;
+        };
+        SloReportRequests: {
+            /** Format: int64 */
+            by_monitor_ms: number;
+            /** Format: int64 */
+            by_requests_ms: number;
+        };
+        SloReportSlo: {
+            composite?: string | null;
+            /** Format: double */
+            coverage_min: number;
+            /** Format: int64 */
+            definition_revision?: number | null;
+            id?: string | null;
+            maintenance_policy: components["schemas"]["MaintenancePolicy"];
+            name?: string | null;
+            /** Format: int32 */
+            partial_weight_ppm: number;
+            quorum?: components["schemas"]["SloReportQuorum"] | null;
+            service?: string | null;
+            sli: string;
+            target_pct: string;
+            /** Format: int64 */
+            target_ppb: number;
+            unknown_policy: components["schemas"]["UnknownPolicy"];
+            window: components["schemas"]["SloReportWindowKind"];
+        };
+        /**
+         * @description The first seven add up to the elapsed part of the window; `degraded` and `suppressed` are contained in
+         *     `up`.
+         */
+        SloReportTime: {
+            degraded: components["schemas"]["i64"];
+            down: components["schemas"]["i64"];
+            excluded: components["schemas"]["i64"];
+            not_monitored: components["schemas"]["i64"];
+            partial: components["schemas"]["i64"];
+            paused: components["schemas"]["i64"];
+            remaining: components["schemas"]["i64"];
+            suppressed: components["schemas"]["i64"];
+            unknown: components["schemas"]["i64"];
+            up: components["schemas"]["i64"];
+        };
+        SloReportWindow: {
+            as_of: string;
+            /** @description A calendar or fixed window that is over. A rolling one never is. */
+            complete: boolean;
+            end: string;
+            length_ms: components["schemas"]["i64"];
+            /** @description How finely results were kept: `event`, or `quarter_hour` once only sums were left. */
+            resolution: string;
+            start: string;
+            tzdata: string;
+            /** @description Nothing after it enters any figure. */
+            watermark: string;
+        };
+        SloReportWindowKind: {
+            duration?: string | null;
+            kind: string;
+            timezone: string;
+        };
+        /** @description One revision of a frozen report. */
+        SloRevision: {
+            /** Format: int64 */
+            data_revision: number;
+            /** Format: int32 */
+            definition_revision: number;
+            /** @description What differs from the revision before. */
+            diff: components["schemas"]["SloDifference"][];
+            frozen_at: components["schemas"]["Instant"];
+            met?: boolean | null;
+            pct?: string | null;
+            /** Format: int32 */
+            revision: number;
+            /** @description Over the canonical JSON of the report without `sha256` and `engine_version`. */
+            sha256: string;
+            state?: string | null;
+            window_end: components["schemas"]["Instant"];
+            window_start: components["schemas"]["Instant"];
+        };
+        SloRule: {
+            /**
+             * Format: double
+             * @description Share of the budget that is used up within `long_s` when it fires.
+             */
+            budget_fraction: number;
+            /** @description It looks back further than the window, or its factor is never reached. */
+            cannot_fire: boolean;
+            /**
+             * Format: double
+             * @description How many times faster than evenly the budget then burns.
+             */
+            factor?: number | null;
+            /** Format: double */
+            long_s: number;
+            /** Format: int64 */
+            min_bad: number;
+            name: string;
+            severity: components["schemas"]["RuleSeverity"];
+            /** Format: double */
+            short_s: number;
+        };
+        /** @enum {string} */
+        SloState: "ok" | "at_risk" | "burning" | "exhausted" | "breached" | "no_data";
+        /** @description Something that is strange about the definition, and does not stop it. */
+        SloWarning: {
+            code: string;
+            message: string;
+            rule?: string | null;
+        };
+        SloWatched: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        SloWindow: {
+            /** @description From where a calendar's periods are counted: a date. */
+            anchor?: string | null;
+            /** @description `30d`, `1M`; null when fixed. */
+            duration?: string | null;
+            from?: components["schemas"]["Instant"] | null;
+            /** @description `rolling calendar fixed` */
+            kind: string;
+            timezone: string;
+            to?: components["schemas"]["Instant"] | null;
         };
         SpanOf: {
             from: components["schemas"]["Instant"];
@@ -4108,6 +5008,8 @@ export interface components {
              */
             timeout_s?: number | null;
         };
+        /** @enum {string} */
+        UnknownPolicy: "exclude" | "up" | "down";
         UseSetupLink: {
             /** @description Needed for the first administrator; otherwise it must be left out or be the same. */
             email?: string | null;
@@ -4177,6 +5079,8 @@ export interface components {
             code: string;
             message: string;
         };
+        /** Format: int64 */
+        i64: number;
     };
     responses: {
         /** @description Refused, or failed; nothing was stored. */
@@ -5075,6 +5979,8 @@ export interface operations {
                 monitor?: string;
                 /** @description Id or name. */
                 fleet?: string;
+                /** @description Id. */
+                slo?: string;
                 /** @description Opened at or after. */
                 from?: components["schemas"]["Instant"];
                 /** @description Opened before. */
@@ -6303,6 +7209,302 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_slos: {
+        parameters: {
+            query?: {
+                service?: string;
+                /** @description Id or name of a monitor that has a say in it. */
+                monitor?: string;
+                /** @description Id or name. */
+                fleet?: string;
+                /** @description `ok at_risk burning exhausted breached no_data` */
+                state?: string;
+                /** @description Part of the name or of the service. */
+                search?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Slo"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSlo"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Slo"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    check_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSlo"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloCheck"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    simulate_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SloDocument"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloReport"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Slo"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_slo: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_slo: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSlo"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Slo"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo_history: {
+        parameters: {
+            query?: {
+                /** @description `1d` (the usual; ends of civil days), `6h` or `1h`. */
+                step?: string;
+                /** @description The beginning of the present window unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description Up to where figures are told unless given. */
+                to?: components["schemas"]["Instant"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloHistory"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo_report: {
+        parameters: {
+            query?: {
+                /** @description `current` (the usual), `previous`, or `FROM..TO` in instants or in civil dates of the SLO's zone. */
+                window?: string;
+                /** @description With today's data, up to here. */
+                as_of?: components["schemas"]["Instant"];
+                /** @description As it was frozen; only of a window that is over. */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloReport"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_slo_reports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SloRevision"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    simulate_saved_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SloDocument"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloReport"];
                 };
             };
             "4XX": components["responses"]["Error"];

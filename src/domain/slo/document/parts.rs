@@ -50,12 +50,16 @@ pub(super) fn bound(
     name: &str,
     zone: &TimeZone,
 ) -> Result<Option<Millis>, Invalid> {
-    let Some(value) = fields.take(name) else { return Ok(None) };
+    fields.take(name).map(|value| bound_of(&value, name, zone)).transpose()
+}
+
+/// The same for a value.
+pub(super) fn bound_of(value: &Value, name: &str, zone: &TimeZone) -> Result<Millis, Invalid> {
     let date = value.as_str().filter(|text| text.len() == 10).and_then(|text| text.parse().ok());
-    if let Some(date) = date.and_then(|date: Date| first_instant(date, zone)) {
-        return Ok(Some(date));
+    match date.and_then(|date: Date| first_instant(date, zone)) {
+        Some(start) => Ok(start),
+        None => instant_of(value, name),
     }
-    instant_of(&value, name).map(Some)
 }
 
 /// A length in seconds, exact to the millisecond, more than nothing.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::parts::{bound, divides_a_day, seconds, share, slice};
+use super::parts::{bound, divides_a_day, seconds, share, slice};
 use crate::domain::fields::Fields;
 use crate::domain::slo::burn::default_rules;
 use crate::domain::slo::composite::Composite;
@@ -69,11 +69,16 @@ pub(super) struct Locations {
 }
 
 impl Given {
+    /// Rules were left out.
+    pub(super) fn has_no_rules(&self) -> bool {
+        self.rules.is_none()
+    }
+
     /// The definition; rules that were left out are the usual ones for the window.
     pub(super) fn finish(&self, as_of: Millis) -> Result<Definition, Invalid> {
         let window = &self.definition.window;
         if window.bounds(as_of).is_none() {
-            return Err(Invalid::new("slo.window", "lies beyond the calendar"));
+            return Err(Invalid::new("window", "lies beyond the calendar"));
         }
         let rules = self.rules.clone().unwrap_or_else(|| default_rules(window.nominal()));
         Ok(Definition { rules, ..self.definition.clone() })
@@ -83,7 +88,7 @@ impl Given {
 pub(super) fn read(value: Value) -> Result<Given, Invalid> {
     let mut fields = Fields::of(value, "")?;
     // What the server needs besides, so that its SLOs can be tried here.
-    for other in ["monitor", "fleet", "owner", "labels", "description"] {
+    for other in ["monitor", "fleet", "members", "channels", "owner", "labels", "description"] {
         let _ = fields.take(other);
     }
     let ppb = fields

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::parts::{instant, required_instant};
 use super::definition::{Locations, one_of};
+use super::parts::{instant, required_instant};
 use crate::domain::availability::Stretch;
 use crate::domain::decision::State;
 use crate::domain::fields::Fields;

@@ -1,13 +1,17 @@
-//! The file that `quorate slo eval` reads.
+//! An SLO, and what was seen, as one JSON document: what `quorate slo eval` and simulations read. The `slo`
+//! object in it is the one that is saved, so that every rule about its fields stands here once.
 
 mod definition;
+mod parts;
 mod seen;
 
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use self::definition::Given;
-use super::parts::{instant, required_instant};
+use self::parts::{instant, required_instant};
 use crate::domain::fields::Fields;
+use crate::domain::slo::composite::Composite;
 use crate::domain::slo::definition::{Definition, Resolution, Sli};
 use crate::domain::slo::evaluate::{Decided, Identity, Inputs, Truth};
 use crate::domain::slo::evidence::Plan;
@@ -28,10 +32,37 @@ const KNOWN: &[&str] = &[
     "incidents",
 ];
 
-/// What the file says, or which field is wrong.
-pub(super) fn parse(text: &str) -> Result<(Definition, Inputs), Invalid> {
+/// The `slo` object by itself, as it is saved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objective {
+    pub definition: Definition,
+    /// How members are put together, where there are some.
+    pub composite: Option<Composite>,
+    /// The rules are the usual ones for the window, because none were written.
+    pub usual_rules: bool,
+}
+
+/// Reads the `slo` object. `at` is any instant at which its window has to lie within the calendar.
+pub fn objective(slo: Value, at: Millis) -> Result<Objective, Invalid> {
+    let given = definition::read(slo)?;
+    let definition = given.finish(at)?;
+    Ok(Objective { definition, composite: given.composite, usual_rules: given.has_no_rules() })
+}
+
+/// An instant, or a civil date whose first instant in the zone is meant; `field` names it in the refusal.
+pub fn bound(text: &str, field: &str, zone: &TimeZone) -> Result<Millis, Invalid> {
+    parts::bound_of(&Value::String(text.to_owned()), field, zone)
+}
+
+/// What the text says, or which field is wrong.
+pub fn parse(text: &str) -> Result<(Definition, Inputs), Invalid> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Invalid::new("", format!("is not JSON: {error}")))?;
+    read(value)
+}
+
+/// What the document says, or which field is wrong.
+pub fn read(value: Value) -> Result<(Definition, Inputs), Invalid> {
     let mut fields = Fields::of(value, "")?;
     // What people write beside their cases.
     for remark in ["id", "title", "comment", "expect"] {
@@ -49,7 +80,7 @@ pub(super) fn parse(text: &str) -> Result<(Definition, Inputs), Invalid> {
     if created_at.zip(deleted_at).is_some_and(|(created, deleted)| deleted < created) {
         return Err(Invalid::new("deleted_at", "is before created_at"));
     }
-    let definition = given.finish(as_of)?;
+    let definition = given.finish(as_of).map_err(|e| e.under("slo"))?;
     let mut inputs = Inputs {
         as_of,
         watermark: as_of,
@@ -111,7 +142,7 @@ fn what_was_seen(
     }
     match (members, given.composite) {
         (Some(list), composite) => {
-            let rule = composite.unwrap_or(crate::domain::slo::composite::Composite::AnyDown);
+            let rule = composite.unwrap_or(Composite::AnyDown);
             inputs.truth = Truth::Members(rule, seen::members(list)?);
         }
         (None, Some(_)) => {
