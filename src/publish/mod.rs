@@ -4,9 +4,18 @@
 //!
 //! * [`document`]: what the documents on one SLO are made from; [`csv`]: its tables; [`html`]: the report
 //!   as a page that prints well.
-//! * [`wording`]: figures, lengths and instants in words.
+//! * [`openslo`]: SLOs from and for other tools; [`sloth`]: for a generator of Prometheus rules.
+//! * [`badge`], [`summary`], [`feed`], [`calendar`]: what is public, for badges, readers and calendars.
+//! * [`yaml`]; [`wording`]: figures, lengths and instants in words.
 
+pub mod badge;
+pub mod calendar;
 pub mod csv;
 pub mod document;
+pub mod feed;
 pub mod html;
+pub mod openslo;
+pub mod sloth;
+pub mod summary;
 pub mod wording;
+pub mod yaml;

@@ -32,6 +32,12 @@ pub fn pct(text: Option<&String>) -> String {
     text.map_or_else(|| NONE.to_owned(), |pct| format!("{pct}{NBSP}%"))
 }
 
+/// A share that somebody set, with the digits that it needs: `90 %`.
+pub fn plain_percent(share: f64) -> String {
+    let text = format!("{:.6}", share * 100.0);
+    format!("{}{NBSP}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// A share of a length in percent, cut off.
 pub fn share(part: Millis, whole: Millis) -> String {
     let of = |length: Millis| u128::try_from(length).unwrap_or(0);

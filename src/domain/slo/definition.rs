@@ -56,12 +56,20 @@ impl Target {
     }
 }
 
-/// A share between nothing and all, as exactly as it was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A share between nothing and all, as exactly as it was written. 1/2 and 50/100 are the same.
+#[derive(Debug, Clone, Copy)]
 pub struct Share {
     pub num: u64,
     pub den: u64,
 }
+
+impl PartialEq for Share {
+    fn eq(&self, other: &Self) -> bool {
+        u128::from(self.num) * u128::from(other.den) == u128::from(other.num) * u128::from(self.den)
+    }
+}
+
+impl Eq for Share {}
 
 impl Share {
     pub const fn percent(percent: u64) -> Self {

@@ -64,7 +64,7 @@ impl Unit {
     }
 
     /// Where the first period begins unless said otherwise: a Monday, the first of a January.
-    fn anchor(self) -> Date {
+    pub fn anchor(self) -> Date {
         match self {
             Self::Week => jiff::civil::date(1970, 1, 5),
             _ => jiff::civil::date(1970, 1, 1),

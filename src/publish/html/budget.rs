@@ -13,7 +13,7 @@ use crate::domain::slo::report::{Day, Report};
 use crate::publish::wording::{exact, percent};
 
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 58.0;
+const BOTTOM: f64 = 50.0;
 
 /// Budgets of time step down day by day; others have a bar.
 pub(super) fn budget(view: &View) -> Markup {
@@ -96,7 +96,7 @@ fn steps(report: &Report, total: Millis) -> Markup {
     let zero = px(y(0.0));
     let end = days.last().map_or(WIDTH, |(at, ..)| x(*at));
     html! {
-        svg width="100%" viewBox="0 0 678 74" role="img"
+        svg width="100%" viewBox="0 0 678 62" role="img"
             aria-label="What was left of the budget at the end of each day" {
             path d={ "M0 " (px(TOP)) "L678 " (zero) } stroke="var(--edge)" stroke-dasharray="2 3" fill="none" {}
             path d={ "M0 " (zero) "H678" } stroke="var(--text)" {}
@@ -105,12 +105,12 @@ fn steps(report: &Report, total: Millis) -> Markup {
             }
             path d=(line) stroke="var(--text)" stroke-width="2" fill="none" {}
             @if end < WIDTH - 1.0 {
-                path d={ "M" (px(end)) " 8V62" } stroke="var(--text3)" {}
+                path d={ "M" (px(end)) " 8V54" } stroke="var(--text3)" {}
                 text.f x=(px(end + 4.0)) y="16" { "so far" }
             }
             text.f x="0" y="8" { (exact(total)) }
             text.f x="678" y="8" text-anchor="end" { "dashed: an even pace · hatched: if what is unknown was bad" }
-            text.f x="678" y="71" text-anchor="end" { "nothing left at the line" }
+            text.f x="678" y="60" text-anchor="end" { "nothing left at the line" }
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn days(view: &View) -> Markup {
         0..=ONE_ROW => vec![days],
         _ => days.chunk_by(|a, b| a.date.get(..7) == b.date.get(..7)).collect(),
     };
-    let remark = "line: up · full: down · bars: partial · hatched: unknown (?) · dots: maintenance (m); as wide as it was long, at least 3 px";
+    let remark = "full: down · striped (½): partial · hatched (?): unknown · dotted (slanted): maintenance · as wide as it was long";
     let content = html! {
         div.scroll {
             @for row in &rows { (strip(row, rows.len() > 1)) }
@@ -71,8 +71,8 @@ fn cell(day: &Day, x: f64, width: f64) -> Markup {
         @for (mark, from, wide) in bars(day, width) {
             rect x=(px(x + from)) y="14" width=(px(wide)) height=(CELL) fill=(mark.fill()) {}
         }
-        @for (line, label) in labels(day).iter().enumerate() {
-            text.k x=(px(center)) y=(px(14.0 + CELL + 10.0 + LINE * line as f64)) text-anchor="middle" { (label) }
+        @for (line, (label, class)) in labels(day).iter().enumerate() {
+            text class=(class) x=(px(center)) y=(px(14.0 + CELL + 10.0 + LINE * line as f64)) text-anchor="middle" { (label) }
         }
     }
 }
@@ -96,32 +96,32 @@ fn bars(day: &Day, width: f64) -> Vec<(Mark, f64, f64)> {
     out
 }
 
-/// Figures below a cell: down, unknown with `?`, maintenance with `m`.
-fn labels(day: &Day) -> Vec<String> {
-    let all = |length: Millis, sign: &str| (length > 0).then(|| format!("{}{sign}", brief(length)));
+/// Figures below a cell and how they are set: unknown with `?`, partial with `½`, maintenance slanted.
+fn labels(day: &Day) -> Vec<(String, &'static str)> {
     let parts = [
-        all(day.down_ms, ""),
-        all(day.partial_ms, "½"),
-        all(day.unknown_ms, "?"),
-        all(day.excluded_ms, "m"),
+        (day.down_ms, "", "k"),
+        (day.partial_ms, "½", "k"),
+        (day.unknown_ms, "?", "k"),
+        (day.excluded_ms, "", "i"),
     ];
-    parts.into_iter().flatten().collect()
+    let there = parts.into_iter().filter(|(length, ..)| *length > 0);
+    there.map(|(length, sign, class)| (format!("{}{sign}", brief(length)), class)).collect()
 }
 
 /// As short as a cell needs, rounded up: `42″`, `13′`, `2.1h`.
 fn brief(length: Millis) -> String {
     let up = |unit: Millis| -> Millis { -(-length).div_euclid(unit) };
-    match length {
-        ..60_000 => format!("{}″", up(1_000)),
-        ..6_000_000 => format!("{}′", up(60_000)),
-        _ => {
-            let tenths = up(360_000);
-            match tenths % 10 {
-                0 => format!("{}h", tenths / 10),
-                rest if tenths < 100 => format!("{}.{rest}h", tenths / 10),
-                _ => format!("{}h", up(3_600_000)),
-            }
-        }
+    if length < 60_000 {
+        return format!("{}″", up(1_000));
+    }
+    if length < 6_000_000 {
+        return format!("{}′", up(60_000));
+    }
+    let tenths = up(360_000);
+    match tenths % 10 {
+        0 => format!("{}h", tenths / 10),
+        rest if tenths < 100 => format!("{}.{rest}h", tenths / 10),
+        _ => format!("{}h", up(3_600_000)),
     }
 }
 

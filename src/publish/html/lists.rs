@@ -23,7 +23,7 @@ pub(super) fn outages(view: &View) -> Markup {
     let content = html! {
         div.scroll { table {
             thead { tr {
-                th { "From – to, " (view.zone.name) " and UTC" } th.n { "In window" } th.n { "Whole" }
+                th { "From – to, " (view.zone.name) " and UTC" } th.n { "Down" }
                 th { "Cause, as seen from outside" } th { "Failing at" } th.n { "Seen after" }
                 th.n { "Answered" }
             } }
@@ -40,15 +40,21 @@ fn outage_row(view: &View, outage: &OutageOf) -> Markup {
     let (from, to) = (instant(&outage.start), outage.end.as_ref().and_then(|end| instant(end)));
     let since = |at: Option<Millis>| from.zip(at).map(|(from, at)| (at - from).max(0));
     let answered = incident.and_then(|i| Some((i.acked_at? - i.confirmed_at?).max(0)));
+    let whole = outage.ongoing || outage.duration_full_ms != outage.downtime_ms;
     html! {
         tr {
             td.w {
                 (from.map_or(outage.start.clone(), |from| view.zone.span(from, to)))
                 br;
-                span.mono.m { (utc(&outage.start)) " – " (outage.end.as_ref().map_or("goes on".to_owned(), |end| utc(end))) }
+                span.mono.m { (utc(outage)) }
             }
-            td.n { (exact(outage.downtime_ms)) }
-            td.n { (exact(outage.duration_full_ms)) @if outage.ongoing { " so far" } }
+            td.n {
+                (exact(outage.downtime_ms))
+                @if whole {
+                    br;
+                    span.m { "of " (exact(outage.duration_full_ms)) @if outage.ongoing { " so far" } }
+                }
+            }
             td.any { (cause(incident)) }
             td { (failing(incident)) }
             td.n { (mean(since(incident.and_then(|i| i.confirmed_at)))) }
@@ -60,8 +66,17 @@ fn outage_row(view: &View, outage: &OutageOf) -> Markup {
     }
 }
 
-fn utc(stamp: &str) -> String {
-    stamp.replace(".000Z", "Z")
+/// The same in UTC; on the same day the day is told once.
+fn utc(outage: &OutageOf) -> String {
+    let short = |stamp: &str| stamp.replace(".000Z", "Z");
+    let start = short(&outage.start);
+    let Some(end) = outage.end.as_ref().map(|end| short(end)) else {
+        return format!("{start} – goes on");
+    };
+    match (start.split_once('T'), end.split_once('T')) {
+        (Some((day, _)), Some((same, time))) if day == same => format!("{start} – {time}"),
+        _ => format!("{start} – {end}"),
+    }
 }
 
 fn cause(incident: Option<&Incident>) -> Markup {
@@ -286,7 +301,11 @@ pub(super) fn alerts(view: &View) -> Markup {
 }
 
 fn alert_row(view: &View, alert: &FiredAlert) -> Markup {
-    let rate = |rate: Option<f64>| rate.map_or(NONE.to_owned(), |rate| format!("{rate:.1}"));
+    let rate = |rate: Option<f64>| match rate {
+        None => NONE.to_owned(),
+        Some(rate) if rate < 100.0 => format!("{rate:.1}"),
+        Some(rate) => grouped(rate.max(0.0) as u64),
+    };
     let severity = match alert.severity {
         RuleSeverity::Page => "page",
         RuleSeverity::Ticket => "ticket",
@@ -294,13 +313,20 @@ fn alert_row(view: &View, alert: &FiredAlert) -> Markup {
     html! {
         tr {
             td { (alert.rule) }
-            td.w { (alert.long) " and " (alert.short) }
+            td.w { (lookback(&alert.long)) " and " (lookback(&alert.short)) }
             td.n { (rate(alert.factor)) }
             td.n { (rate(alert.worst_long)) " / " (rate(alert.worst_short)) }
             td.w { (view.zone.span(alert.from, alert.to)) }
             td { (alert.did.as_deref().unwrap_or(severity)) }
         }
     }
+}
+
+/// `1 h` of `1h`.
+fn lookback(label: &str) -> String {
+    let digits = label.chars().take_while(char::is_ascii_digit).count();
+    let (number, unit) = label.split_at(digits);
+    format!("{number}\u{a0}{}", if unit == "m" { "min" } else { unit })
 }
 
 /// Gaps, and what was changed meanwhile.

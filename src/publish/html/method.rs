@@ -6,7 +6,7 @@ use super::verdict::unit;
 use super::{View, section};
 use crate::domain::slo::definition::{MaintenancePolicy, UnknownPolicy};
 use crate::domain::slo::report::Report;
-use crate::publish::wording::{counted, percent};
+use crate::publish::wording::{counted, plain_percent};
 
 /// The box of methods: sentences, each with the word that it explains in front.
 pub(super) fn method(view: &View) -> Markup {
@@ -101,7 +101,7 @@ fn unknown(view: &View) -> String {
         UnknownPolicy::Up => "counts as up, as was agreed",
         UnknownPolicy::Down => "counts as down, as was agreed",
     };
-    let least = percent(Some(report.slo.coverage_min));
+    let least = plain_percent(report.slo.coverage_min);
     format!(
         "{when} {means}. With less than {least} known there is no verdict: insufficient data is not a pass."
     )

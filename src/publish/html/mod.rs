@@ -84,7 +84,7 @@ fn sheets(view: &View) -> String {
     let hash = format!("sha256 {}…", report.sha256.get(..16).unwrap_or(&report.sha256));
     let font = "font:10px/14px Arial,\"Liberation Sans\",sans-serif;color:#5F6872";
     format!(
-        "@page{{size:A4;margin:14mm 16mm 17mm;\
+        "@page{{size:A4;margin:12mm 16mm 15mm;\
          @bottom-left{{content:{};{font};width:46%}}\
          @bottom-center{{content:{};{font};width:34%}}\
          @bottom-right{{content:\"page \" counter(page) \" of \" counter(pages);{font};width:20%}}}}",

@@ -8,7 +8,7 @@ use crate::domain::slo::budget::State;
 use crate::domain::slo::definition::{MaintenancePolicy, UnknownPolicy};
 use crate::domain::slo::report::Report;
 use crate::publish::document::instant;
-use crate::publish::wording::{clock, counted, exact, grouped, pct, percent, share};
+use crate::publish::wording::{clock, counted, exact, grouped, pct, percent, plain_percent, share};
 
 /// Whom it is for, what it is about, which time it covers: in the zone and in UTC.
 pub(super) fn title(view: &View) -> Markup {
@@ -92,17 +92,14 @@ pub(super) fn answer(report: &Report) -> (Mark, String, String) {
     let achieved = pct(availability.pct.as_ref());
     if report.state == State::NoData {
         let seen = pct(report.coverage.pct.as_ref());
-        let least = percent(Some(report.slo.coverage_min));
+        let least = plain_percent(report.slo.coverage_min);
         let remark = match &availability.pct {
             None => "nothing was measured".to_owned(),
             Some(_) => format!("{seen} was seen, {least} is needed; {achieved} of what was seen"),
         };
         return (Mark::Unknown, "Insufficient data".to_owned(), remark);
     }
-    let exact = format!(
-        "cut off, not rounded; good {} of {}",
-        availability.good_num, availability.total_den
-    );
+    let exact = quotient(report);
     match (availability.met, report.window.complete) {
         (Some(true), true) => (Mark::Up, format!("Met: {achieved}"), exact),
         (Some(false), true) => (Mark::Down, format!("Missed: {achieved}"), exact),
@@ -120,6 +117,18 @@ pub(super) fn answer(report: &Report) -> (Mark, String, String) {
             let remark = "old results were kept as sums, too coarse to tell met from missed";
             (Mark::Unknown, format!("Not certain: {achieved}"), remark.to_owned())
         }
+    }
+}
+
+/// The quotient that the percentage is cut off from; times as times.
+fn quotient(report: &Report) -> String {
+    let (time, availability) = (&report.time_ms, &report.availability);
+    let (good, total) = (availability.good_num.parse(), availability.total_den.parse());
+    match (good, total) {
+        (Ok(good), Ok(total)) if total == time.up + time.down + time.partial => {
+            format!("{} of {}", clock(good), clock(total))
+        }
+        _ => format!("{} of {}", availability.good_num, availability.total_den),
     }
 }
 
@@ -270,7 +279,7 @@ fn partial_means(report: &Report) -> String {
     match report.slo.partial_weight_ppm {
         0 => "good, told apart".to_owned(),
         1_000_000 => "bad".to_owned(),
-        weight => format!("{} of it bad", percent(Some(f64::from(weight) / 1e6))),
+        weight => format!("{} of it bad", plain_percent(f64::from(weight) / 1e6)),
     }
 }
 

@@ -1,10 +1,13 @@
 //! The page: what it says, that nothing in it is taken for markup, and how it prints.
 
+use std::process::Command;
+
 use quorate::domain::slo::budget::State;
 use quorate::publish::document::{Context, Document};
 use quorate::publish::html::page;
 
 use super::sample;
+use crate::support::scratch::Scratch;
 
 /// Text between tags, with one space for any white space.
 fn words(page: &str) -> String {
@@ -40,7 +43,7 @@ fn a_month_says_what_a_reader_needs() {
         "Unknown 0:09:00 0.020 % left out",
         "Maintenance 2:00:00 0.268 % left out; 0:38:00 of it down",
         "With maintenance counted like any other time: 99.866 %",
-        "Tue 6 Oct 14:21:08 – 14:33:58 2026-10-06T12:21:08Z – 2026-10-06T12:33:58Z",
+        "Tue 6 Oct 14:21:08 – 14:33:58 2026-10-06T12:21:08Z – 12:33:58Z",
         "5 of 6 fra, ams, iad, sjc, sin",
         "mean between failures (MTBF) 10 d 7 h 29 min",
         "none: nothing was left out after the fact",
@@ -111,4 +114,35 @@ fn a_report_alone_makes_a_shorter_page() {
     for absent in ["Burn alerts that fired", "The periods before", "What the data lacks"] {
         assert!(!text.contains(absent), "what is not known is not claimed: {absent}");
     }
+}
+
+/// The real browser, headless, as somebody prints.
+#[test]
+fn a_usual_month_prints_on_two_sheets() {
+    let scratch = Scratch::new("print");
+    let html = scratch.path().join("report.html");
+    let pdf = scratch.path().join("report.pdf");
+    std::fs::write(&html, page(&sample::document())).unwrap();
+    let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--no-pdf-header-footer",
+        ])
+        .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
+        .arg(format!("--print-to-pdf={}", pdf.display()))
+        .arg(format!("file://{}", html.display()))
+        .output();
+    let output = output.expect("chromium is installed (scripts/setup test)");
+    let bytes = std::fs::read(&pdf);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let bytes = bytes.unwrap_or_else(|error| panic!("no PDF, {error}: {said}"));
+    assert!(bytes.starts_with(b"%PDF"));
+    let text = String::from_utf8_lossy(&bytes);
+    // Each sheet is an object of this type; their list has another.
+    let sheets = text.matches("/Type /Page\n").count() + text.matches("/Type /Page/").count();
+    assert_eq!(sheets, 2, "sheets of A4");
+    assert!(text.contains("/MediaBox [0 0 594") || text.contains("/MediaBox [0 0 595"), "A4");
 }

@@ -264,7 +264,7 @@ fn months() -> Vec<Month> {
     let of = |(day, pct): (&str, &str)| Month {
         first_day: day.into(),
         pct: (!pct.is_empty()).then(|| pct.to_owned()),
-        met: (!pct.is_empty()).then(|| pct >= "99.9"),
+        met: (!pct.is_empty()).then(|| pct.parse::<f64>().unwrap() >= 99.9),
     };
     figures.map(of).to_vec()
 }
