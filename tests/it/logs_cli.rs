@@ -10,6 +10,7 @@ use tokio::process::Command;
 use crate::support::scratch::Scratch;
 
 const NGINX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/nginx_combined_up.log");
+const NGINX_ERROR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/nginx_error.log");
 const HAPROXY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/haproxy_rfc5424.raw");
 const PODS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs/kubernetes_pods_events.json");
 
@@ -117,6 +118,11 @@ async fn the_document_has_every_field_of_the_contract() {
         assert!((ms("known_ms") - ms("ready_ms") - out as f64 / 1e3).abs() < 0.01, "{one}");
         assert!(ms("known_ms") > 300_000.0, "{one}");
     }
+    // nginx tries servers again after ten seconds, and writes nothing when it does.
+    let nginx = json(&[NGINX, NGINX_ERROR]).await;
+    let out = nginx["all_out"].as_array().unwrap();
+    assert!(!out.is_empty() && out.iter().all(|one| one["platform"] == "nginx"), "{out:?}");
+    assert!(out.iter().all(|one| us(&one["to"]) - us(&one["from"]) <= 10_000_000), "{out:?}");
     let nginx = json(&[NGINX]).await;
     let first = &nginx["instances"][0];
     assert_eq!((&first["ready_ms"], &first["known_ms"]), (&Value::Null, &Value::Null), "{first}");

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::report::{self, AllOut, PoolReport, Readiness, Report, Standing};
+use super::readiness::Readiness;
+use super::report::{self, AllOut, PoolReport, Report, Standing};
 use crate::domain::fleet::all_out::{Seen, documented};
 use crate::domain::fleet::finding;
 use crate::domain::fleet::timeline::{self, BySource, ReadyPoint};
@@ -159,7 +160,8 @@ fn file(file: &report::File) -> File<'_> {
 
 fn instance(standing: &Standing) -> Instance<'_> {
     let cell = &standing.cell;
-    let Readiness { ready_us: ready, known_us: known, rotation_us: rotation } = standing.readiness;
+    let Readiness { ready_us: ready, known_us: known, rotation_us: rotation, .. } =
+        standing.readiness;
     let quantile =
         |q| cell.latency.quantile(q).map_or(Value::Null, |us| milliseconds(i64::from(us)));
     Instance {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::part::SILENCE_US;
+use super::readiness::Unheard;
 use super::total::Totals;
 use crate::domain::fleet::{
     all_out::Seen,
@@ -66,6 +67,7 @@ pub(super) struct Pool {
     pub(super) ready: Vec<ReadyPoint>,
     /// What was seen in each window in which nobody was ready for some time, by its index.
     pub(super) all_out: BTreeMap<i64, Seen>,
+    pub(super) unheard: Unheard,
     /// By the moment of removal and the instance.
     pub(super) removals: BTreeMap<(i64, String), Removal>,
     findings: Vec<Option<Finding>>,
@@ -292,6 +294,7 @@ impl Pool {
             totals: Totals::default(),
             ready: Vec::new(),
             all_out: BTreeMap::new(),
+            unheard: Unheard::default(),
             removals: BTreeMap::new(),
             findings: Vec::new(),
             open: BTreeMap::new(),
@@ -318,9 +321,14 @@ impl Pool {
         }
         let window = self.by_own_names(window);
         self.totals.add(&window);
-        if window.pool.requests > 0 || !window.cells.is_empty() || !events.is_empty() {
+        let heard = window.pool.requests > 0 || !window.cells.is_empty() || !events.is_empty();
+        let silent = if heard {
             self.totals.hear(window.index);
-        }
+            self.unheard.heard();
+            None
+        } else {
+            Some(Unheard::before(&self.timeline))
+        };
         // A run belongs where its instance gets its traffic.
         let is_here = |name: &str| self.totals.instances.contains_key(self.timeline.resolve(name));
         let runs = runs.values().filter(|run| is_here(&run.instance)).map(failed_run).collect();
@@ -333,6 +341,9 @@ impl Pool {
             marks: &marks,
             sources,
         });
+        if let Some(before) = silent {
+            self.unheard.silent(before, &self.timeline);
+        }
         let before = self.ready.last().cloned();
         if before.iter().chain(&told.ready).any(|point| point.ready == Some(0)) {
             let drained = i64::from(settings.drain_s) * 1_000_000;

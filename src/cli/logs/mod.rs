@@ -2,7 +2,7 @@
 //!
 //! * [`source`]: files as chunks of lines; [`plan`]: which format, whose log.
 //! * [`part`]: a chunk → sums; [`read`]: all files, interleaved by time; [`judge`]: windows → findings.
-//! * [`report`]: what is told; [`draw`], [`json`]: how; [`records`]: line by line instead.
+//! * [`report`], [`readiness`]: what is told; [`draw`], [`json`]: how; [`records`]: line by line instead.
 
 mod draw;
 mod json;
@@ -11,6 +11,7 @@ mod part;
 mod plan;
 mod progress;
 mod read;
+mod readiness;
 mod records;
 mod report;
 mod source;

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use super::judge::Pool;
 use super::part::Counts;
 use super::read::Outcome;
+use super::readiness::{Readiness, Unheard};
 use crate::domain::fleet::{
     all_out::{Seen, platform_of},
     cell::{Cell, PoolCell},
     engine::interval99,
-    event::{Source, State},
+    event::Source,
     finding::{Finding, Gravity},
-    platform::Platform,
+    platform::{self, Platform},
     settings::Settings,
-    timeline::{Expected, Instance, ReadyPoint, Removal, Restarts, timing},
+    timeline::{Expected, ReadyPoint, Removal, Restarts, timing},
 };
 
 pub(super) struct Report {
@@ -69,6 +70,7 @@ pub(super) struct AllOut {
     pub(super) platform: Option<&'static Platform>,
     /// How many instances there were.
     pub(super) of: usize,
+    source: Source,
 }
 
 impl AllOut {
@@ -96,11 +98,13 @@ impl AllOut {
                     seen: Seen::default(),
                     platform: platform_of(settings, point.source),
                     of: pool.timeline.instances().len(),
+                    source: point.source,
                 }),
             }
         }
         let mut windows = BTreeSet::new();
         for stretch in &mut all {
+            stretch.end_by_trial();
             let first = stretch.from_us.div_euclid(window_us);
             let last = stretch.to_us.map_or(i64::MAX, |to| (to - 1).div_euclid(window_us));
             for (index, seen) in pool.all_out.range(first..=last.max(first)) {
@@ -114,6 +118,18 @@ impl AllOut {
             .filter(|(index, _)| windows.contains(index))
             .for_each(|(_, seen)| whole.merge(seen));
         (all, whole)
+    }
+
+    /// nginx says when it leaves a server out and never when it tries it again, which it does after this
+    /// time: longer, its word is not known to hold.
+    fn end_by_trial(&mut self) {
+        if self.source != Source::NginxError {
+            return;
+        }
+        let timeout_s =
+            platform::behind(self.source).map_or(0.0, |nginx| nginx.defaults.interval_s);
+        let trial_us = self.from_us + (timeout_s * 1e6) as i64;
+        self.to_us = Some(self.to_us.map_or(trial_us, |to| to.min(trial_us)));
     }
 }
 
@@ -134,16 +150,6 @@ pub(super) struct Standing {
     /// It is ready or in rotation at the end.
     pub(super) serves: bool,
     pub(super) readiness: Readiness,
-}
-
-/// For how long it was ready, in µs up to the last line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Readiness {
-    pub(super) ready_us: i64,
-    /// For how long somebody said whether it is ready.
-    pub(super) known_us: i64,
-    /// For how long it was in rotation and nobody said so.
-    pub(super) rotation_us: i64,
 }
 
 impl Report {
@@ -180,39 +186,7 @@ impl Report {
     }
 }
 
-impl Readiness {
-    /// What was counted to the end of the last window, of which the last line ends at `end_us`.
-    fn of(life: &Instance, counted_us: i64, end_us: i64) -> Self {
-        let beyond = (counted_us - end_us.max(life.since_us)).max(0);
-        let (mut ready_us, mut known_us, mut rotation_us) =
-            (life.ready_us, life.known_us, life.rotation_us);
-        match life.state {
-            State::Unknown => {}
-            State::InRotation => rotation_us -= beyond,
-            State::Ready => {
-                ready_us -= beyond;
-                known_us -= beyond;
-            }
-            _ => known_us -= beyond,
-        }
-        Self { ready_us, known_us, rotation_us }
-    }
-}
-
 impl Standing {
-    /// The share of the time that is known in which it was ready; none when nothing is known.
-    pub(super) fn ready(&self) -> Option<f64> {
-        let Readiness { ready_us, known_us, .. } = self.readiness;
-        (known_us > 0).then(|| ready_us as f64 / known_us as f64)
-    }
-
-    /// The share of its time of which nobody said whether it is ready.
-    pub(super) fn not_known(&self) -> Option<f64> {
-        let Readiness { known_us, rotation_us, .. } = self.readiness;
-        let all = known_us + rotation_us;
-        (all > 0).then(|| rotation_us as f64 / all as f64)
-    }
-
     /// Whether the sums of the whole run set it apart, by the measure of importance that findings have.
     pub(super) fn is_unlike(&self) -> bool {
         let (Some((share, low, _)), Some(peers)) = (self.failed, self.peers) else { return false };
@@ -232,6 +206,8 @@ impl PoolReport {
         let comparing = pool.findings().filter(|finding| finding.kind.compares());
         let blamed: BTreeSet<&str> =
             comparing.flat_map(|finding| finding.instances.iter().map(String::as_str)).collect();
+        // Where there were never any requests, states are told, and hold until another is.
+        let unheard = if totals.pool.requests > 0 { &pool.unheard } else { &Unheard::default() };
         let beside = totals.beside(|name| blamed.contains(name));
         let mut names: Vec<&String> = totals.instances.keys().chain(lives.keys()).collect();
         names.sort_unstable();
@@ -257,7 +233,7 @@ impl PoolReport {
                 version: life.and_then(|life| life.version.clone()),
                 serves: life.is_some_and(|life| life.state.serves()),
                 readiness: life
-                    .map(|life| Readiness::of(life, counted_us, end_us))
+                    .map(|life| Readiness::at(life, counted_us, end_us).without(unheard.of(name)))
                     .unwrap_or_default(),
                 cell,
             }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{
     cell::Window,
+    engine::thousands,
     event::Source,
     platform::{self, Platform},
     settings::Settings,
@@ -71,20 +72,20 @@ impl Seen {
         let asked = if asked.is_empty() { asked } else { format!("; {asked}") };
         let mut parts = Vec::new();
         if self.empty > 0 {
-            parts.push(format!("{} found nobody to ask", self.empty));
+            parts.push(format!("{} found nobody to ask", thousands(self.empty)));
         }
         if let Some((code, count)) = self.codes.iter().max_by_key(|(_, count)| **count) {
             let were = if *count == 1 { "was" } else { "were" };
-            parts.push(format!("{count} {were} answered {code}"));
+            parts.push(format!("{} {were} answered {code}", thousands(*count)));
         }
         if parts.is_empty() && self.failed > 0 {
-            parts.push(format!("{} failed", self.failed));
+            parts.push(format!("{} failed", thousands(self.failed)));
         }
         if parts.is_empty() {
             parts.push("none failed".to_owned());
         }
         let noun = if self.requests == 1 { "request" } else { "requests" };
-        format!("of {} {noun} {}{asked}", self.requests, parts.join(", "))
+        format!("of {} {noun} {}{asked}", thousands(self.requests), parts.join(", "))
     }
 }
 
@@ -132,9 +133,11 @@ mod tests {
     #[test]
     fn it_is_told_what_was_seen() {
         assert_eq!(words(&[], Some(0)), "no request was seen");
-        let two =
-            [window(200, 60, &[(503, 60)], &["a"]), window(40, 10, &[(502, 2), (503, 8)], &["b"])];
-        let told = "of 240 requests 70 found nobody to ask, 68 were answered 503";
+        let two = [
+            window(2_200, 60, &[(503, 60)], &["a"]),
+            window(40, 10, &[(502, 2), (503, 8)], &["b"]),
+        ];
+        let told = "of 2,240 requests 70 found nobody to ask, 68 were answered 503";
         assert_eq!(words(&two, Some(60)), format!("{told}; 2 of 3 instances went on being asked"));
         assert_eq!(words(&two, Some(61)), told, "what was asked before says nothing");
         assert_eq!(words(&two, None), told);

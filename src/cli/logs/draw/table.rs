@@ -92,7 +92,8 @@ pub(super) fn draw(term: &Term, pool: &PoolReport) -> String {
         ));
     }
     if layout.untold {
-        let most = pool.instances.iter().filter_map(Standing::not_known).fold(0.0, f64::max);
+        let most =
+            pool.instances.iter().filter_map(|row| row.readiness.not_known()).fold(0.0, f64::max);
         out.push_str(&format!(
             "   ready is of the time that is known; up to {} of it is not\n",
             percent(most)
@@ -284,12 +285,13 @@ impl Extra {
     /// A column that says nothing of anybody is left out.
     fn says_something(self, row: &Standing) -> bool {
         match self {
-            Self::P50 => row.cell.latency.count() > 0,
+            Self::P50 | Self::P90 => row.cell.latency.count() > 0,
+            Self::Share => row.cell.attempts > 0,
             Self::Ready => row.readiness.known_us > 0,
             // Where nobody says it of anybody, the line of the ready count does.
-            Self::NotKnown => row.readiness.known_us > 0 && row.readiness.rotation_us > 0,
+            Self::NotKnown => row.readiness.known_us > 0 && row.readiness.not_known() > Some(0.0),
             Self::Version => row.version.is_some(),
-            Self::P90 | Self::Share | Self::Restarts | Self::Flaps => true,
+            Self::Restarts | Self::Flaps => true,
         }
     }
 
@@ -299,8 +301,8 @@ impl Extra {
             Self::P50 => quantile(0.5),
             Self::P90 => quantile(0.9),
             Self::Share => percent(row.share),
-            Self::Ready => row.ready().map_or("–".to_owned(), floored),
-            Self::NotKnown => row.not_known().map_or("–".to_owned(), percent),
+            Self::Ready => row.readiness.ready().map_or("–".to_owned(), floored),
+            Self::NotKnown => row.readiness.not_known().map_or("–".to_owned(), percent),
             Self::Restarts => match (row.restarts.certain, row.restarts.probable) {
                 (0, 0) => "0".to_owned(),
                 (certain, 0) => format!("{certain} certain"),

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use super::super::plan::{self, Wanted};
 use super::super::progress::Progress;
 use super::super::read;
-use super::super::report::{Readiness, Report};
+use super::super::readiness::Readiness;
+use super::super::report::Report;
 use super::super::source::Input;
 use super::*;
 use crate::accesslog::Context;
@@ -334,7 +335,7 @@ fn how_long_it_was_ready_is_of_the_time_that_is_known() {
     let pool = report.pools.iter().find(|pool| pool.name == "app").unwrap();
     let [one, two, ..] = pool.instances.as_slice() else { panic!("four instances") };
     // HAProxy has told nothing of the first; of the second it has, from its first word on.
-    assert_eq!((one.ready(), one.readiness.known_us), (None, 0));
+    assert_eq!((one.readiness.ready(), one.readiness.known_us), (None, 0));
     assert!(one.readiness.rotation_us > 400_000_000, "{:?}", one.readiness);
     let Readiness { ready_us, known_us, .. } = two.readiness;
     assert_eq!(known_us - ready_us, 142_000_000);
@@ -362,6 +363,24 @@ fn how_long_it_was_ready_is_of_the_time_that_is_known() {
     assert!(row("app/app1").contains("  –    100.0 %"), "{wide}");
     assert!(row("app/app2").contains("51.3 %"), "{wide}");
     assert!(!wide.contains("is of the time"), "{wide}");
+}
+
+#[test]
+fn what_nobody_heard_of_is_not_known_whatever_was_said_before() {
+    let folder = Folder::new("unheard");
+    // The same seven minutes again an hour later, and nothing between.
+    let text = [down_for_a_while(0, false), down_for_a_while(3_600_000, false)].concat();
+    let report = report(&[folder.file("haproxy.log", &text)], &Settings::default());
+    let pool = report.pools.iter().find(|pool| pool.name == "app").unwrap();
+    let of = |name: &str| pool.instances.iter().find(|one| one.name == name).unwrap().readiness;
+    let (one, two) = (of("app/app1"), of("app/app2"));
+    let silent_us = 53 * 60_000_000;
+    assert_eq!((one.unheard_us, two.unheard_us), (silent_us, silent_us));
+    let (_, last) = report.span.unwrap();
+    assert_eq!(two.known_us, last - (START + 128) * 1_000_000 - silent_us);
+    assert_eq!(two.known_us - two.ready_us, 2 * 142_000_000);
+    assert_eq!((one.ready(), one.not_known()), (None, Some(1.0)));
+    assert!((0.79..0.83).contains(&two.not_known().unwrap()), "{two:?}");
 }
 
 #[test]

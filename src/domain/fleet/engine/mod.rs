@@ -53,6 +53,7 @@ pub use state::{About, Archive, Context, EngineState, Probes, Quarter};
 
 pub use super::finding::{Change, End, Step, key};
 pub(super) use peers::peers_of;
+pub(super) use sentence::thousands;
 pub use stats::interval99;
 
 /// So many windows before the next one are all that the engine looks at, quarters of an hour apart.

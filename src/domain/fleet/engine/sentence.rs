@@ -307,7 +307,7 @@ fn millis(us: Option<f64>) -> String {
     }
 }
 
-fn thousands(number: u64) -> String {
+pub(in crate::domain::fleet) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
