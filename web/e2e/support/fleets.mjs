@@ -1,5 +1,6 @@
 // Fleets for people to look at: healthy, one instance bad, something shared bad, HAProxy with a server that
-// went and came back, one whose logs broke off, one of forty, and one that nobody has sent a line for.
+// went and came back, one whose logs broke off, one with zones of which one of two sources is silent, one of
+// forty, and one that nobody has sent a line for.
 import { addresses, lines } from "./lines.mjs";
 
 const MINUTE = 60_000;
@@ -44,6 +45,11 @@ export async function tellFleets(quorate) {
     silent: [await make("edge-fra", { platform: { kind: "nginx" } }), { instances: addresses(4, "10.9.2"), to: bad }],
     many: [await make("tenants"), { instances: addresses(40, "10.9.3"), perMinute: 40 }],
   };
+  const zones = addresses(6, "10.9.4");
+  const zoned = await make("media", {
+    expected: 6,
+    instances: zones.map((name, i) => ({ name, addresses: [], zone: ["eu-1a", "eu-1b", "eu-1b", null][i % 4] })),
+  });
   const waiting = await make("new-fleet");
   for (const [name, [fleet, how]] of Object.entries(all)) {
     const from = now - PAST;
@@ -51,20 +57,45 @@ export async function tellFleets(quorate) {
       const part = { ...how, from: at, to: Math.min(at + 30 * MINUTE, how.to ?? now), seed: at };
       part.said = (how.said ?? []).filter(([when]) => when >= part.from && when < part.to);
       await quorate.send(fleet.id, `lb-${name}`, lines(part));
+      // Nobody goes on sending while the pictures are taken.
+      if (name !== "silent") await quorate.api("PUT", `/fleets/${fleet.id}/sources/lb-${name}`, { patience_s: 900 });
     }
   }
+  await tellZones(quorate, zoned.id, zones, now);
   const page = ([fleet]) => `/fleets/${fleet.id}`;
   return {
     pages: {
       waiting: page([waiting]),
+      zones: page([zoned]),
       ...Object.fromEntries(Object.entries(all).map(([name, one]) => [name, page(one)])),
     },
     /** Judged nearly to the end of what was sent, or with nothing to judge. */
     isJudged: (fleet) =>
       fleet.id === waiting.id ||
       (fleet.now.judged_until &&
-        Date.parse(fleet.now.judged_until) > (fleet.name === "edge-fra" ? bad : now) - 3 * MINUTE),
+        Date.parse(fleet.now.judged_until) > (fleet.name === "edge-fra" ? bad : now) - 3 * MINUTE &&
+        (fleet.name !== "edge-fra" || fleet.now.state === "no_data") &&
+        (fleet.name !== "media" || fleet.now.unknown > 0)),
   };
+}
+
+/** Two clusters tell of three instances each; the second one falls silent, and one instance of the first is out. */
+async function tellZones(quorate, fleet, instances, now) {
+  const said = (at, instance, state) => ({ at_us: at * 1000, source: "kubernetes", instance, what: { state } });
+  const tell = (source, events) => quorate.api("POST", `/fleets/${fleet}/events?source=${source}`, events);
+  await quorate.api("PUT", `/fleets/${fleet}/sources/cluster-a`, { patience_s: 900 });
+  await quorate.api("PUT", `/fleets/${fleet}/sources/cluster-b`, { patience_s: 10 });
+  const first = instances.slice(0, 3);
+  const second = instances.slice(3);
+  const ready = (at, names) => names.map((name) => said(at, name, "ready"));
+  await tell("cluster-b", [...ready(now - 50 * MINUTE, second), ...ready(now - 12 * MINUTE, second)]);
+  await tell("cluster-a", [
+    ...ready(now - 50 * MINUTE, first),
+    said(now - 33 * MINUTE, first[1], "unready"),
+    said(now - 27 * MINUTE, first[1], "ready"),
+    said(now - 6 * MINUTE, first[2], "unready"),
+    ...ready(now, first.slice(0, 2)),
+  ]);
 }
 
 /** What HAProxy says of a server that fails, is taken out after `out` ms and is back after `back`. */

@@ -58,6 +58,8 @@ describe("fleets in words", () => {
     expect(of({ state: "critical", worst: worst("errors", []) })).toEqual({ of: 8, bad: 8, mark: "partial" });
     expect(of({ state: "warning", ready: 6, worst: worst("few_ready", []) })).toEqual({ of: 8, bad: 2, mark: "slow" });
     expect(of({ state: "no_data", ready: null })).toEqual({ of: 8, bad: 8, mark: "unknown" });
+    const silent = { state: "warning", ready: 5, unknown: 3, worst: worst("no_data", ["lb-2"]) } as const;
+    expect(of(silent)).toEqual({ of: 8, bad: 3, mark: "unknown" });
     expect(of({ state: "ok", worst: worst("errors", ["web-3"]) })).toEqual({ of: 8, bad: 0, mark: "unknown" });
   });
 

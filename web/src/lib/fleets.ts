@@ -20,6 +20,7 @@ export function fleetMark(fleet: Pick<Fleet, "now">): string {
   if (state === "waiting") return "pending";
   if (isUnheard(state)) return "unknown";
   if (state === "ok") return "up";
+  if (worst?.kind === "no_data") return "unknown";
   if (worst?.kind === "few_ready" || worst === null || worst === undefined)
     return state === "critical" ? "down" : "slow";
   return worst.instances.length === 0 ? "partial" : state === "critical" ? "down" : "slow";
@@ -111,6 +112,8 @@ export function marksOf({ now }: Pick<Fleet, "now">): { of: number; bad: number;
   if (isUnheard(now.state)) return { of, bad: of, mark: "unknown" };
   if (now.state !== "critical" && now.state !== "warning") return { of, bad: Math.max(0, of - known), mark: "unknown" };
   const mark = fleetMark({ now }) as Shape;
+  // Of a silent source the name is the source's; those are not known of whom it told.
+  if (mark === "unknown") return { of, bad: Math.min(of, now.unknown), mark };
   const named = now.worst?.instances.length ?? 0;
   // What is shared is everybody's; few ready are those that are missing.
   const bad = named > 0 ? named : mark === "partial" ? of : of - known;

@@ -5,7 +5,7 @@ import { findingMark, instanceStateWord, isShared, kindWord, sourceWord } from "
 import { count, duration, percent, plural, span } from "../../lib/format";
 import { epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
-import { type Stretch, stretches } from "../fleets/ReadyLine";
+import { isHole as isUnknown, type Stretch, stretches } from "../fleets/ReadyLine";
 import type { Deploy } from "./deploys";
 import { failedShare, fitLabels, isHole } from "./hour";
 
@@ -83,7 +83,11 @@ function planOf(health: Health, runs: Stretch[], from: number, to: number, width
   const left = narrow ? 40 : 150;
   const right = Math.max(left + 40, width - 8);
   const head = narrow ? HEAD : 0;
-  const most = Math.max(1, health.now.expected ?? 0, ...runs.map((run) => run.ready ?? 0));
+  const most = Math.max(
+    1,
+    health.now.expected ?? 0,
+    ...runs.map((run) => (run.ready === null ? 0 : run.ready + run.unknown)),
+  );
   const worst = Math.max(0, ...health.series.map((step) => failedShare(step) ?? 0));
   const end = ENDS.find((share) => worst <= share) ?? 1;
   const readyTop = 10 + head + (deploys ? HEAD : 0);
@@ -109,7 +113,7 @@ function summary(name: string, health: Health, runs: Stretch[]): string {
   return [
     known.length === 0
       ? `${name}: not known`
-      : `${name}: lowest ${count(Math.min(...known))}${expected ? ` of ${count(expected)}` : ""}`,
+      : `${name}: lowest ${count(Math.min(...known))}${expected ? ` of ${count(expected)}` : ""}${runs.some(isUnknown) ? ", not known for a part" : ""}`,
     `Failed attempts: at most ${percent(worst, 1)}`,
     holes > 0 ? `no data for ${plural(holes, "step")}` : "",
   ]
@@ -193,11 +197,14 @@ function ReadyLane(props: { plan: Plan; health: Health; runs: Stretch[]; removal
   return (
     <>
       <Scale plan={plan} top={top} bottom={top + height} most={count(most)} />
-      {runs
-        .filter((run) => run.ready === null)
-        .map((run) => (
-          <Hole key={run.from} x={x(run.from)} width={x(run.to) - x(run.from)} top={top} height={height} />
-        ))}
+      {runs.filter(isUnknown).map((run) => {
+        // Of some nothing is known: they may be ready or not.
+        const above = run.ready === null ? top : y(run.ready + run.unknown);
+        const below = run.ready === null ? top + height : y(run.ready);
+        return (
+          <Hole key={run.from} x={x(run.from)} width={x(run.to) - x(run.from)} top={above} height={below - above} />
+        );
+      })}
       {expected != null && (
         <path d={`M${left} ${y(expected)}H${right}`} stroke="var(--text3)" strokeDasharray="1.5 3" />
       )}

@@ -254,6 +254,7 @@ function State({ instance, frame }: { instance: Instance; frame: Frame }) {
   const by = [
     since === null ? "" : `for ${largest(frame.now - since)}`,
     instance.state_source ? sourceWord(instance.state_source) : used ? sourceWord("traffic") : "",
+    instance.state === "unknown" && since !== null ? "who told is silent" : "",
   ].filter(Boolean);
   return (
     <>

@@ -46,6 +46,6 @@ export function zoneWords({ ready, unknown, instances }: Zone, word: string): st
 export function zoneSteps(steps: Health["ready"], zone: string | null): Health["ready"] {
   return steps.map((step) => {
     const of = step.zones.find((one) => (one.zone ?? null) === zone);
-    return { ...step, ready: of?.ready ?? null };
+    return { ...step, ready: of?.ready ?? null, unknown: of?.unknown ?? 0 };
   });
 }
