@@ -291,3 +291,30 @@ async fn an_instance_that_its_log_names_keeps_its_past_when_it_is_renamed() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!((&all[0]["instance"], &all[0]["attempts"]), (&json!("web-a"), &json!(360)));
 }
+
+#[tokio::test]
+async fn the_list_says_of_each_fleet_what_its_own_page_says() {
+    let scene = Scene::new(json!({"name": "shop"})).await;
+    let other = text(&scene.api.post("fleets", json!({"name": "assets"})).await.is(201)["id"]);
+    scene.api.post("fleets", json!({"name": "new"})).await.is(201);
+    scene.minutes(2, &[("one", A)]).await;
+    let body = json!([{"at_us": scene.api.clock.now().as_microsecond(), "source": "kubernetes",
+        "instance": "c1", "what": {"state": "unready"}}]);
+    scene.api.post(&format!("fleets/{other}/events?source=k8s"), body).await.is(200);
+    for (name, fleet) in [("checkout", &scene.fleet), ("cart", &scene.fleet), ("logo", &other)] {
+        let mut monitor = crate::support::api::monitor(name);
+        monitor["fleet"] = json!(fleet);
+        scene.api.post("monitors", monitor).await.is(201);
+    }
+    let all = scene.api.get("fleets").await.is(200);
+    let all = all["items"].as_array().unwrap();
+    let names: Vec<String> = all.iter().map(|one| text(&one["name"])).collect();
+    assert_eq!(names, ["assets", "new", "shop"]);
+    for one in all {
+        let alone = scene.api.get(&format!("fleets/{}", text(&one["id"]))).await.is(200);
+        assert_eq!(*one, alone);
+    }
+    let monitors = |at: usize| all[at]["monitors"].as_array().unwrap().len();
+    assert_eq!([monitors(0), monitors(1), monitors(2)], [1, 0, 2]);
+    assert_eq!((&all[1]["now"]["state"], &all[2]["now"]["ready"]), (&json!("waiting"), &json!(2)));
+}
