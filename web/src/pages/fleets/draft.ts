@@ -9,8 +9,8 @@ type Kind = Schemas["FindingBrief"]["kind"];
 
 /** From which severity on findings become incidents. */
 export const severities = [
-  { value: "critical", label: "Critical ones only" },
-  { value: "warning", label: "Warnings and critical ones" },
+  { value: "critical", label: "Critical ones" },
+  { value: "warning", label: "Warnings and worse" },
   { value: "info", label: "All of them" },
   { value: "never", label: "None" },
 ];
