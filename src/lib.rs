@@ -53,6 +53,9 @@
 //! sums; [`upkeep::fleets`] judges a window once its lines are here, and [`triage::fleets`] makes incidents
 //! of what is found.
 //!
+//! A failover group is answered as its members' monitors stand ([`domain::failover`], [`triage::failover`],
+//! `api::failover_feed`); a step of [`upkeep`] writes down and tells what changed.
+//!
 //! # What always holds
 //!
 //! * `domain` has no clock, no IO, no SQL, no HTTP and nothing that waits. `api` has no SQL, `store` has no

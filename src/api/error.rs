@@ -187,6 +187,7 @@ const CONSTRAINTS: &[(&str, &str, &str)] = &[
     ("channel_name_key", "name", "A channel of this name exists already."),
     ("fleet_name_key", "name", "A fleet of this name exists already."),
     ("slo_name_key", "name", "An SLO of this name exists already."),
+    ("failover_group_name_key", "name", "A failover group of this name exists already."),
     ("shipper_token_name_key", "name", "This fleet has a token of this name already."),
     ("maintenance_order_check", "end", "The end must be after the start."),
 ];

@@ -44,6 +44,8 @@ pub mod certificates;
 pub mod channels;
 pub mod error;
 pub mod events;
+pub mod failover;
+pub mod failover_feed;
 pub mod fleet_findings;
 pub mod fleet_form;
 pub mod fleet_health;
@@ -113,6 +115,7 @@ pub struct AppState {
     pub hub: hub::Hub,
     pub config: Arc<ApiConfig>,
     pub limits: limits::Limits,
+    pub failover: failover_feed::Memory,
     pub passwords: password::Passwords,
 }
 
@@ -154,6 +157,7 @@ impl AppState {
             hub,
             config: Arc::new(config),
             limits: limits::Limits::default(),
+            failover: failover_feed::Memory::default(),
             passwords: password::Passwords::default(),
         }
     }
@@ -204,6 +208,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(slos::router())
         .merge(slo_reports::router())
         .merge(slo_simulate::router())
+        .merge(failover::router())
         .merge(channels::router())
         .merge(settings::router())
         .merge(secrets::router())
@@ -225,6 +230,7 @@ pub fn router(state: AppState) -> Router {
         .layer(middleware::from_fn(request::refuse_encoded))
         .merge(agent_link::router())
         .merge(unsubscribe::router())
+        .merge(failover_feed::router())
         .merge(metrics::router())
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
         .layer(middleware::from_fn(no_store))

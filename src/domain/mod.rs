@@ -7,6 +7,7 @@ pub mod channel;
 pub mod check;
 pub mod decimal;
 pub mod decision;
+pub mod failover;
 pub mod fields;
 pub mod fleet;
 pub mod ids;

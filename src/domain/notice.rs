@@ -213,6 +213,35 @@ pub struct LocationLine {
     pub uncounted: Option<String>,
 }
 
+/// A change in what a failover group serves. It is a format: stored in the outbox, and the webhook's `data`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailoverNotice {
+    pub group: Uuid,
+    pub name: String,
+    /// Names of members, in the group's order.
+    pub served: Vec<String>,
+    pub served_before: Vec<String>,
+    /// Too few would have been left, so all are served.
+    pub fail_open: bool,
+    pub sentence: String,
+    pub members: Vec<FailoverLine>,
+    pub decided_at: Timestamp,
+}
+
+impl FailoverNotice {
+    /// The word in the outbox.
+    pub const KIND: &'static str = "failover_changed";
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailoverLine {
+    pub name: String,
+    pub address: String,
+    pub weight: u16,
+    pub serve: bool,
+    pub reason: super::failover::Reason,
+}
+
 /// What the rule needs to know of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelRule {

@@ -16,6 +16,8 @@ pub enum KeyKind {
     Agent,
     /// `qrf_`: one fleet's logs and events, to send and nothing else.
     Shipper,
+    /// `qro_`: one failover group's feed, to read and nothing else.
+    Failover,
     /// `qrs_`: a sign-in, in a cookie.
     Session,
     /// `qrl_`: a one-time link.
@@ -28,6 +30,7 @@ impl KeyKind {
             Self::Api => "qrt_",
             Self::Agent => "qra_",
             Self::Shipper => "qrf_",
+            Self::Failover => "qro_",
             Self::Session => "qrs_",
             Self::Link => "qrl_",
         }

@@ -15,7 +15,7 @@ use super::{Content, Notifier, Parcel, SEND_TIMEOUT, Sent, Verdict, count};
 use crate::{
     domain::{
         channel::{ChannelConfig, ChannelKind, ChannelSecrets, ParsedChannel},
-        notice::{Notice, NoticeKind},
+        notice::{FailoverNotice, Notice, NoticeKind},
     },
     store::{
         self,
@@ -209,8 +209,8 @@ impl Notifier {
     }
 
     async fn attempt(&self, job: &Job, now: Timestamp) -> Sent {
-        let notice: Notice = match serde_json::from_value(job.claimed.payload.clone()) {
-            Ok(notice) => notice,
+        let stored = match Stored::read(&job.claimed) {
+            Ok(stored) => stored,
             Err(e) => {
                 return Sent::new(Verdict::Never, format!("the stored notice cannot be read: {e}"));
             }
@@ -227,7 +227,7 @@ impl Notifier {
             id: job.claimed.notice,
             channel: Some(job.claimed.channel),
             now,
-            content: Content::Notice(&notice),
+            content: stored.content(),
             reached: &job.claimed.reached,
         };
         // The kinds keep to the time-out themselves and know more to say; this is the last resort that
@@ -328,6 +328,29 @@ pub fn open_channel(
 struct Job {
     claimed: Claimed,
     channel: Channel,
+}
+
+/// A notice as it lay in the outbox.
+enum Stored {
+    Notice(Box<Notice>),
+    Failover(FailoverNotice),
+}
+
+impl Stored {
+    fn read(claimed: &Claimed) -> serde_json::Result<Self> {
+        let payload = claimed.payload.clone();
+        if claimed.kind == FailoverNotice::KIND {
+            return serde_json::from_value(payload).map(Self::Failover);
+        }
+        serde_json::from_value(payload).map(|notice| Self::Notice(Box::new(notice)))
+    }
+
+    fn content(&self) -> Content<'_> {
+        match self {
+            Self::Notice(notice) => Content::Notice(notice),
+            Self::Failover(notice) => Content::Failover(notice),
+        }
+    }
 }
 
 /// What follows from one attempt. `jitter` in −1..=1.

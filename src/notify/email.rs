@@ -56,6 +56,7 @@ pub(super) async fn send(
 ) -> Sent {
     let message = match parcel.content {
         Content::Notice(notice) => message::compose(notice, around),
+        Content::Failover(notice) => message::compose_failover(notice, around),
         Content::Test { name } => message::compose_test(name, parcel.now, around),
     };
     let mut progress = Progress { reached: parcel.reached.to_vec(), ..Progress::default() };

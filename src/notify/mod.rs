@@ -43,7 +43,7 @@ use crate::{
         Invalid,
         address::{AllowList, AllowNet, Blocked},
         channel::{ChannelConfig, MailServer, ParsedChannel},
-        notice::Notice,
+        notice::{FailoverNotice, Notice},
     },
     net::{Guard, GuardedClient, Resolver},
     store::seal::Sealer,
@@ -343,6 +343,7 @@ struct Parcel<'a> {
 
 enum Content<'a> {
     Notice(&'a Notice),
+    Failover(&'a FailoverNotice),
     Test { name: &'a str },
 }
 

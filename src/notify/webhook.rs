@@ -112,6 +112,19 @@ fn body(parcel: &Parcel<'_>, around: &Surroundings) -> Value {
                 "sentence": format!("Alerts that go to {name} will arrive here. Nothing is down."),
             },
         }),
+        Content::Failover(notice) => json!({
+            "type": "failover.changed",
+            "timestamp": instant(notice.decided_at),
+            "data": {
+                "version": 1,
+                "group": { "id": notice.group, "name": notice.name },
+                "served": notice.served,
+                "served_before": notice.served_before,
+                "fail_open": notice.fail_open,
+                "sentence": notice.sentence,
+                "members": notice.members,
+            },
+        }),
         Content::Notice(notice) => json!({
             "type": event_type(notice.kind),
             "timestamp": instant(notice.decided_at),

@@ -9,6 +9,7 @@ pub mod boots;
 pub mod channels;
 pub mod chores;
 mod copy;
+pub mod failover;
 pub mod fleet_cells;
 pub mod fleet_events;
 pub mod fleet_findings;

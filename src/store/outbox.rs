@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::domain::{
     ids::MonitorKey,
-    notice::{Notice, NoticeKind, Told},
+    notice::{FailoverNotice, Notice, NoticeKind, Told},
 };
 
 /// One message to one channel, as triage writes it. `payload.kind` is the kind as this channel hears it.
@@ -47,6 +47,30 @@ pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Res
         .await?;
     }
     super::wake::notify(conn, "notice").await
+}
+
+/// Queues a change of a failover group for each channel; of one group a channel hears in order.
+pub async fn insert_failover(
+    conn: &mut PgConnection,
+    channels: &[Uuid],
+    notice: &FailoverNotice,
+) -> sqlx::Result<()> {
+    let payload = serde_json::to_value(notice).map_err(|e| sqlx::Error::Encode(Box::new(e)))?;
+    for channel in channels {
+        sqlx::query!(
+            "insert into notice (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at)
+             select 0, $1, $2, channel_id, $4, 'degraded', $5, $6, $6 from channel where channel_id = $3 and enabled",
+            super::id_at(notice.decided_at),
+            notice.group,
+            channel,
+            FailoverNotice::KIND,
+            payload,
+            notice.decided_at.to_sqlx(),
+        )
+        .execute(&mut *conn)
+        .await?;
+    }
+    if channels.is_empty() { Ok(()) } else { super::wake::notify(conn, "notice").await }
 }
 
 /// Which channels know of the incident, by the last thing queued for each. What was dropped unsent was

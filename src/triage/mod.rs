@@ -7,6 +7,7 @@
 mod configs;
 mod context;
 mod effects;
+pub mod failover;
 pub mod fleets;
 mod locations;
 pub mod slos;

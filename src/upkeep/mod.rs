@@ -13,7 +13,7 @@ use sqlx::PgPool;
 
 use crate::clock::Clock;
 use crate::store;
-use crate::triage::Triage;
+use crate::triage::{self, Triage};
 
 /// A sweep older than this means that no coordinator was running.
 const GAP: SignedDuration = SignedDuration::from_secs(15);
@@ -146,6 +146,15 @@ impl Upkeep {
         slos::freeze(&self.pool, now).await
     }
 
+    /// Looks at the failover groups; one coordinator at a time, because what changed is told once.
+    pub async fn look_at_failover(&self, now: Timestamp) -> anyhow::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        if store::chores::claim(&mut tx, "failover").await? {
+            triage::failover::step(&mut tx, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
     /// Deletes what has had its time.
     pub async fn forget(&self, now: Timestamp) -> sqlx::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -158,6 +167,7 @@ impl Upkeep {
         store::fleet_quarters::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_sources::forget_files(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
+        store::failover::forget(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_states::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
         tx.commit().await
     }
@@ -185,10 +195,11 @@ impl Upkeep {
         }
     }
 
-    /// Looks at the fleets every second.
+    /// Looks at the fleets and the failover groups every second.
     pub async fn run_fleets(self, stop: tokio_util::sync::CancellationToken) {
         while !stop.is_cancelled() {
             let more = log("fleets", self.judge_fleets(self.clock.now()).await);
+            log("failover", self.look_at_failover(self.clock.now()).await);
             if more != Some(true) && wait(&self.clock, Duration::from_secs(1), &stop).await {
                 break;
             }

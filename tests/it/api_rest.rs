@@ -1,16 +1,10 @@
 //! Channels, settings, maintenance, incidents and what is read of a monitor.
 
 use axum::http::Method;
-use quorate::{
-    domain::observation::{Class, Outcome},
-    triage::{Delivered, ReportBatch, Reported},
-};
+use quorate::domain::observation::Outcome;
 use serde_json::{Value, json};
 
-use crate::support::{
-    api::{Api, text},
-    watch::observation,
-};
+use crate::support::api::{Api, text};
 
 #[tokio::test]
 async fn channels_hide_their_keys_and_name_what_they_refuse() {
@@ -166,36 +160,6 @@ async fn maintenance_is_declared_ended_and_never_explains_the_past_away() {
     api.get(&planned).await.is(404);
 }
 
-/// Lets every location report the same at once.
-async fn all_say(api: &Api, monitor: &str, seq: i64, outcome: Outcome) {
-    let agents: Vec<(uuid::Uuid, i16)> =
-        sqlx::query_as("select agent_id, location_id from agent order by location_id")
-            .fetch_all(api.db.pool())
-            .await
-            .unwrap();
-    for (agent, location) in agents {
-        let class = (outcome == Outcome::Fail).then_some(Class::Status);
-        let status = if outcome == Outcome::Fail { 503 } else { 200 };
-        let report = Reported {
-            monitor: monitor.parse().unwrap(),
-            check_version: 1,
-            kind: quorate::domain::observation::RunKind::Scheduled,
-            age_at_send_ms: 0.0,
-            age_estimated: false,
-            observation: observation(outcome, class, Some(status)),
-        };
-        let delivery = ReportBatch {
-            agent,
-            location: quorate::domain::ids::LocationKey(location),
-            boot: agent,
-            rtt_ms: 0.0,
-            settled: 0,
-            reports: vec![Delivered { seq, report: Some(report) }],
-        };
-        api.state.triage.accept(&delivery, api.clock.now()).await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn an_outage_is_read_from_every_side() {
     let api = Api::start().await;
@@ -208,7 +172,7 @@ async fn an_outage_is_read_from_every_side() {
         [(1, Outcome::Pass), (2, Outcome::Pass), (3, Outcome::Fail), (4, Outcome::Fail)]
     {
         api.later(if seq == 1 { 30 } else { 60 });
-        all_say(&api, &shop, seq, outcome).await;
+        api.all_say(&shop, seq, outcome).await;
     }
     let state = api.get(&format!("{path}/state")).await.is(200);
     assert_eq!((&state["state"], &state["verdict"]), (&json!("down"), &json!("down")));
@@ -247,7 +211,7 @@ async fn an_outage_is_read_from_every_side() {
 
     for seq in 5..9 {
         api.later(60);
-        all_say(&api, &shop, seq, Outcome::Pass).await;
+        api.all_say(&shop, seq, Outcome::Pass).await;
     }
     let ended = api.get(&one).await.is(200);
     assert_eq!(ended["ended_at"], "2026-03-01T12:04:30.000Z");

@@ -20,6 +20,7 @@ mod database;
 mod decide;
 mod drill;
 mod end_to_end;
+mod failover;
 mod fleet_alerts;
 mod fleet_golden;
 mod fleet_intake;

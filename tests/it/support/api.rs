@@ -13,18 +13,22 @@ use jiff::Timestamp;
 use quorate::{
     api::{self, ApiConfig, AppState, auth::Role},
     clock::Clock,
-    domain::token::KeyKind,
+    domain::{
+        ids::LocationKey,
+        observation::{Class, Outcome, RunKind},
+        token::KeyKind,
+    },
     notify::{Notifier, NotifySettings},
     process::health::Health,
     store::{self, seal::Sealer, tokens},
-    triage::Triage,
+    triage::{Delivered, ReportBatch, Reported, Triage},
     upkeep::Upkeep,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::db::TestDb;
+use super::{db::TestDb, watch::observation};
 
 /// The interface with its database. [`Api::start`] has made a token for each role.
 pub(crate) struct Api {
@@ -221,6 +225,47 @@ impl Api {
         let location = self.post("locations", json!({ "name": name })).await.is(201);
         let agent = self.post("agents", json!({ "location": name })).await.is(201);
         (text(&location["id"]), text(&agent["secret"]))
+    }
+
+    /// Lets every location report the same at once. `seq` rises from call to call.
+    pub(crate) async fn all_say(&self, monitor: &str, seq: i64, outcome: Outcome) {
+        let agents: Vec<(uuid::Uuid, i16)> =
+            sqlx::query_as("select agent_id, location_id from agent order by location_id")
+                .fetch_all(self.db.pool())
+                .await
+                .unwrap();
+        for (agent, location) in agents {
+            self.says((agent, LocationKey(location)), monitor, seq, outcome).await;
+        }
+    }
+
+    /// One location reports a pass or a 503.
+    pub(crate) async fn says(
+        &self,
+        (agent, location): (uuid::Uuid, LocationKey),
+        monitor: &str,
+        seq: i64,
+        outcome: Outcome,
+    ) {
+        let class = (outcome == Outcome::Fail).then_some(Class::Status);
+        let status = if outcome == Outcome::Fail { 503 } else { 200 };
+        let report = Reported {
+            monitor: monitor.parse().unwrap(),
+            check_version: 1,
+            kind: RunKind::Scheduled,
+            age_at_send_ms: 0.0,
+            age_estimated: false,
+            observation: observation(outcome, class, Some(status)),
+        };
+        let delivery = ReportBatch {
+            agent,
+            location,
+            boot: agent,
+            rtt_ms: 0.0,
+            settled: 0,
+            reports: vec![Delivered { seq, report: Some(report) }],
+        };
+        self.state.triage.accept(&delivery, self.clock.now()).await.unwrap();
     }
 
     /// A monitor of an HTTP address, looked at from everywhere.

@@ -147,6 +147,95 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/failover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All groups by name, each with whom to serve now. */
+        get: operations["list_failover_groups"];
+        put?: never;
+        /** Adds a group. The key of its feed is answered this once. */
+        post: operations["create_failover_group"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/failover/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One group with whom to serve now, and why. */
+        get: operations["get_failover_group"];
+        put?: never;
+        post?: never;
+        /** Deletes a group: its feed answers 404 from now on. */
+        delete: operations["delete_failover_group"];
+        options?: never;
+        head?: never;
+        /** Changes a group. With `If-Match` it is refused (409) when somebody saved in between. */
+        patch: operations["change_failover_group"];
+        trace?: never;
+    };
+    "/api/v1/failover/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was served when, the latest first. */
+        get: operations["list_failover_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/failover/{id}/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes another key for the feed. The old one opens nothing any more, so whoever reads it needs the new one. */
+        post: operations["replace_failover_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/failover/{id}/members/{member}/override": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Serves a member, or does not, whatever its monitor says, until an instant at most 30 days ahead. */
+        put: operations["set_failover_override"];
+        post?: never;
+        /** Takes somebody's word back: monitors decide again. */
+        delete: operations["drop_failover_override"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleets": {
         parameters: {
             query?: never;
@@ -1541,6 +1630,18 @@ export interface components {
             /** @description Replaces the stored one. */
             secret?: string | null;
         };
+        /** @description What is left out stays; null is what a new group would have. */
+        ChangeFailoverGroup: {
+            channels?: string[];
+            /** @description Replaces all members. */
+            members?: components["schemas"]["FailoverMember"][];
+            /** Format: int32 */
+            min_members?: number | null;
+            mode?: components["schemas"]["FailoverMode"];
+            name?: string;
+            /** Format: int32 */
+            return_after_s?: number | null;
+        };
         /** @description What is left out stays; null resets to what a new fleet would have. */
         ChangeFleet: {
             check?: components["schemas"]["FleetCheck"] | null;
@@ -1722,6 +1823,11 @@ export interface components {
             /** @description `qra_…`, shown this once. */
             secret: string;
         };
+        CreatedFailoverGroup: {
+            group: components["schemas"]["FailoverGroup"];
+            /** @description `qro_…`, shown this once: it reads this group's feed and nothing else. */
+            secret: string;
+        };
         CreatedShipper: {
             /** @description Ready to paste on the machine that has the logs. */
             command: string;
@@ -1793,6 +1899,119 @@ export interface components {
             };
             /** @description Every address that the name resolved to. */
             resolved?: string[];
+        };
+        /** @description What was served from `at` on. */
+        FailoverChange: {
+            at: components["schemas"]["Instant"];
+            fail_open: boolean;
+            sentence: string;
+            serve: string[];
+        };
+        FailoverGroup: components["schemas"]["FailoverRules"] & {
+            /** @description Channels that are told of changes. */
+            channels: string[];
+            created_at: components["schemas"]["Instant"];
+            /** @description Where it is read, by whoever has the key. */
+            feed_url: string;
+            /** Format: uuid */
+            id: string;
+            /** @description Stands in the feed's address. */
+            name: string;
+            now: components["schemas"]["FailoverNow"];
+            /** Format: int32 */
+            revision: number;
+            updated_at: components["schemas"]["Instant"];
+        };
+        FailoverKey: {
+            /** @description `qro_…`, shown this once. The one before opens nothing any more. */
+            secret: string;
+        };
+        /** @description One endpoint. */
+        FailoverMember: {
+            /** @description What is served: an address or a host name, handed on as it is. */
+            address: string;
+            /** @description Only what these locations see counts. Null: what the monitor's own rule says. */
+            locations?: string[] | null;
+            /**
+             * Format: uuid
+             * @description The monitor that says how it is.
+             */
+            monitor: string;
+            /** @description Stands in the member's address: lower-case letters, digits and hyphens, at most 63. */
+            name: string;
+            /**
+             * Format: int32
+             * @description A monitor that is partial takes the member out when so many per cent of the locations that count see
+             *     it down. Null: partial takes nobody out.
+             */
+            partial_at?: number | null;
+            /**
+             * Format: int32
+             * @description 1 to 1000; of use in a weighted group.
+             */
+            weight?: number;
+        };
+        FailoverMemberNow: {
+            address: string;
+            name: string;
+            out_since?: components["schemas"]["Instant"] | null;
+            override?: components["schemas"]["FailoverOverride"] | null;
+            reason: components["schemas"]["FailoverReason"];
+            returns_at?: components["schemas"]["Instant"] | null;
+            serve: boolean;
+            /** Format: int32 */
+            weight: number;
+        };
+        /**
+         * @description What the order of members, or their weights, mean to whoever asks.
+         * @enum {string}
+         */
+        FailoverMode: "ordered" | "weighted";
+        /** @description Whom to serve now. */
+        FailoverNow: {
+            at: components["schemas"]["Instant"];
+            /** @description Too few would have been left, so all are served but those that somebody took out. */
+            fail_open: boolean;
+            members: components["schemas"]["FailoverMemberNow"][];
+            /**
+             * Format: int32
+             * @description The fewest that may be left.
+             */
+            min_members: number;
+            /** @description What is served, in one sentence. */
+            sentence: string;
+            /** @description Names, in the group's order. */
+            serve: string[];
+        };
+        /** @description Somebody's word over what monitors say. */
+        FailoverOverride: {
+            reason: string;
+            serve: boolean;
+            set_at: components["schemas"]["Instant"];
+            set_by: string;
+            until: components["schemas"]["Instant"];
+        };
+        /**
+         * @description Why a member is in or out.
+         * @enum {string}
+         */
+        FailoverReason: "up" | "degraded" | "partial" | "down" | "low_confidence" | "unknown" | "paused" | "no_monitor" | "returning" | "override";
+        /** @description A group's rules, as stored and as the API takes and gives them. */
+        FailoverRules: {
+            /** @description In order of preference, the first is preferred. 1 to 64. */
+            members: components["schemas"]["FailoverMember"][];
+            /**
+             * Format: int32
+             * @description If fewer would be left, all are in. Null: half of the members, rounded up.
+             */
+            min_members?: number | null;
+            mode?: components["schemas"]["FailoverMode"];
+            /**
+             * Format: int32
+             * @description How long a member must have been well before it comes back, in seconds, 0 to 86400. Its monitor's own
+             *     rule for recovery has been passed by then; null: that is enough.
+             */
+            return_after_s?: number | null;
         };
         FieldError: {
             field: string;
@@ -2609,6 +2828,35 @@ export interface components {
                 sentence: string;
                 state: components["schemas"]["MonitorState"];
             }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FailoverChange: {
+            items: {
+                at: components["schemas"]["Instant"];
+                fail_open: boolean;
+                sentence: string;
+                serve: string[];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_FailoverGroup: {
+            items: (components["schemas"]["FailoverRules"] & {
+                /** @description Channels that are told of changes. */
+                channels: string[];
+                created_at: components["schemas"]["Instant"];
+                /** @description Where it is read, by whoever has the key. */
+                feed_url: string;
+                /** Format: uuid */
+                id: string;
+                /** @description Stands in the feed's address. */
+                name: string;
+                now: components["schemas"]["FailoverNow"];
+                /** Format: int32 */
+                revision: number;
+                updated_at: components["schemas"]["Instant"];
+            })[];
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
@@ -3555,6 +3803,16 @@ export interface components {
             /** @description webhook: the signing key `whsec_…`; one is made, and answered this once, when it is left out. */
             secret?: string | null;
         };
+        NewFailoverGroup: {
+            channels?: string[];
+            members: components["schemas"]["FailoverMember"][];
+            /** Format: int32 */
+            min_members?: number | null;
+            mode?: components["schemas"]["FailoverMode"];
+            name: string;
+            /** Format: int32 */
+            return_after_s?: number | null;
+        };
         /** @description Everything but the name has a default. */
         NewFleet: {
             check?: components["schemas"]["FleetCheck"] | null;
@@ -4310,6 +4568,12 @@ export interface components {
             /** Format: int32 */
             step_s: number;
             to: components["schemas"]["Instant"];
+        };
+        SetFailoverOverride: {
+            reason: string;
+            serve: boolean;
+            /** @description At most 30 days ahead. */
+            until: components["schemas"]["Instant"];
         };
         Settings: {
             /** @description Where people reach this installation; links in notices begin with it. */
@@ -5381,6 +5645,230 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["Change"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_failover_groups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FailoverGroup"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_failover_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFailoverGroup"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedFailoverGroup"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_failover_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverGroup"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_failover_group: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_failover_group: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeFailoverGroup"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverGroup"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_failover_changes: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FailoverChange"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    replace_failover_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverKey"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    set_failover_override: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                member: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetFailoverOverride"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverGroup"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    drop_failover_override: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                member: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverGroup"];
                 };
             };
             "4XX": components["responses"]["Error"];
