@@ -32,6 +32,8 @@ rust:
 	cargo clippy --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --no-deps --document-private-items --quiet
 	scripts/queries check
+	# The fuzz target includes sources of its own choice: it must not fall behind them.
+	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz
 	cargo nextest run
 
 web: web/node_modules/.installed

@@ -32,6 +32,7 @@ mod domain {
     pub mod sketch;
 
     pub mod fleet {
+        pub mod all_out;
         pub mod beats;
         pub mod cell;
         pub mod engine;
@@ -42,6 +43,7 @@ mod domain {
         pub mod record;
         pub mod route;
         pub mod settings;
+        pub mod share;
         pub mod tally;
         pub mod timeline;
     }
@@ -52,6 +54,7 @@ mod domain {
 mod logs {
     mod judge;
     mod part;
+    mod readiness;
     mod total;
 
     use std::collections::BTreeMap;
