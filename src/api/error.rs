@@ -60,6 +60,9 @@ pub enum ApiError {
     /// 502: another server (mail, webhook) did not do its part.
     #[error("{0}")]
     Upstream(String),
+    /// 501: nothing here does that, and what does instead.
+    #[error("{0}")]
+    NotBuilt(&'static str),
     /// 500
     #[error("Something went wrong here; the log has the reason under this request's id.")]
     Internal(#[source] anyhow::Error),
@@ -77,7 +80,7 @@ pub struct ErrorBody {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
     /// `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision gap
-    /// too_large unsupported_encoding rate_limited upstream unavailable internal`
+    /// too_large unsupported_encoding rate_limited upstream unavailable not_implemented internal`
     pub code: &'static str,
     /// For people.
     pub message: String,
@@ -123,6 +126,7 @@ impl ApiError {
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Self::Upstream(_) => (StatusCode::BAD_GATEWAY, "upstream"),
+            Self::NotBuilt(_) => (StatusCode::NOT_IMPLEMENTED, "not_implemented"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
     }
@@ -186,6 +190,7 @@ const CONSTRAINTS: &[(&str, &str, &str)] = &[
     ("monitor_name_key", "name", "A monitor of this name exists already."),
     ("channel_name_key", "name", "A channel of this name exists already."),
     ("fleet_name_key", "name", "A fleet of this name exists already."),
+    ("report_schedule_name_key", "name", "A schedule of this name exists already."),
     ("slo_name_key", "name", "An SLO of this name exists already."),
     ("failover_group_name_key", "name", "A failover group of this name exists already."),
     ("shipper_token_name_key", "name", "This fleet has a token of this name already."),

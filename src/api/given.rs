@@ -327,6 +327,7 @@ impl<'de> Deserializer<'de> for Word<'de> {
         deserialize_u16 visit_u16 u16, "a whole number";
         deserialize_u32 visit_u32 u32, "a whole number";
         deserialize_u64 visit_u64 u64, "a whole number";
+        deserialize_i32 visit_i32 i32, "a whole number";
         deserialize_i64 visit_i64 i64, "a whole number";
         deserialize_f64 visit_f64 f64, "a number";
     }
@@ -361,7 +362,7 @@ impl<'de> Deserializer<'de> for Word<'de> {
     }
 
     serde::forward_to_deserialize_any! {
-        i8 i16 i32 i128 u8 u128 f32 char str string bytes byte_buf unit unit_struct seq tuple
+        i8 i16 i128 u8 u128 f32 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
     }
 }

@@ -80,11 +80,13 @@ pub mod overview;
 pub mod own_health;
 pub mod password;
 pub mod probes;
+pub mod reports;
 pub mod request;
 pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod setup;
+pub mod slo_documents;
 pub mod slo_form;
 pub mod slo_reports;
 pub mod slo_shown;
@@ -207,6 +209,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(fleet_findings::router())
         .merge(slos::router())
         .merge(slo_reports::router())
+        .merge(slo_documents::router())
+        .merge(reports::router())
         .merge(slo_simulate::router())
         .merge(failover::router())
         .merge(channels::router())

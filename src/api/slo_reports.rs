@@ -70,7 +70,8 @@ async fn get_slo_report(
         ..View::current(now)
     };
     if let Some(revision) = which.revision {
-        return frozen(&mut conn, &slo, &objective.definition, view, revision).await.map(Json);
+        let row = frozen(&mut conn, &slo, &objective.definition, view, revision).await?;
+        return Ok(Json(row.report));
     }
     let read = slo_inputs::of(&mut conn, &slo, &objective, view).await?;
     let report = read.and_then(|(definition, inputs)| evaluate(&definition, &inputs));
@@ -79,13 +80,13 @@ async fn get_slo_report(
 }
 
 /// The report on a window as it was frozen.
-async fn frozen(
+pub(super) async fn frozen(
     conn: &mut PgConnection,
     slo: &SloRow,
     definition: &Definition,
     view: View,
     revision: i32,
-) -> ApiResult<Value> {
+) -> ApiResult<RevisionRow> {
     let now = view.as_of.unwrap_or_else(|| view.now.as_millisecond());
     let (definition, watermark) = view.asked.of(definition, now).ok_or_else(beyond)?;
     let bounds = definition.window.bounds(watermark).ok_or_else(beyond)?;
@@ -95,21 +96,21 @@ async fn frozen(
         limit: 1,
     };
     let row = store::slo_reports::list(conn, slo.key, which).await?.pop();
-    row.map(|row| row.report).ok_or(ApiError::NotFound("revision of the report on this window"))
+    row.ok_or(ApiError::NotFound("revision of the report on this window"))
 }
 
-fn beyond() -> ApiError {
+pub(super) fn beyond() -> ApiError {
     ApiError::invalid("window", "lies beyond the calendar")
 }
 
-fn asked(window: Option<&str>, definition: &Definition) -> ApiResult<Asked> {
+pub(super) fn asked(window: Option<&str>, definition: &Definition) -> ApiResult<Asked> {
     match window {
         None => Ok(Asked::Current),
         Some(text) => Ok(Asked::parse(text, &zone(&definition.timezone)?)?),
     }
 }
 
-async fn even_deleted(conn: &mut PgConnection, id: Uuid) -> ApiResult<SloRow> {
+pub(super) async fn even_deleted(conn: &mut PgConnection, id: Uuid) -> ApiResult<SloRow> {
     store::slos::get_even_deleted(conn, id).await?.ok_or(ApiError::NotFound("SLO"))
 }
 

@@ -19,6 +19,7 @@ pub mod notice;
 pub mod observation;
 pub mod redactor;
 pub mod rendezvous;
+pub mod report_time;
 pub mod rollup;
 pub mod secret;
 pub mod selector;

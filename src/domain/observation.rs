@@ -130,6 +130,7 @@ macro_rules! classes {
             pub fn code(self) -> i16 { match self { $(Class::$variant => $code,)* } }
             pub fn from_code(code: i16) -> Option<Self> { match code { $($code => Some(Class::$variant),)* _ => None } }
             pub fn name(self) -> &'static str { match self { $(Class::$variant => $name,)* } }
+            pub fn from_name(name: &str) -> Option<Self> { match name { $($name => Some(Class::$variant),)* _ => None } }
             /// Whose fault it is: `Outcome::Fail` the target's, `Outcome::Error` ours.
             pub fn side(self) -> Outcome { match self { $(Class::$variant => Outcome::$side,)* } }
             /// One sentence for people.

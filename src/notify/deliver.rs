@@ -16,11 +16,13 @@ use crate::{
     domain::{
         channel::{ChannelConfig, ChannelKind, ChannelSecrets, ParsedChannel},
         notice::{FailoverNotice, Notice, NoticeKind},
+        slo::context::Document,
     },
     store::{
         self,
         channels::Channel,
         outbox::{self, Claimed},
+        report_schedules::SentFilter,
         seal::Secret,
     },
 };
@@ -209,11 +211,9 @@ impl Notifier {
     }
 
     async fn attempt(&self, job: &Job, now: Timestamp) -> Sent {
-        let stored = match Stored::read(&job.claimed) {
+        let stored = match self.stored(&job.claimed).await {
             Ok(stored) => stored,
-            Err(e) => {
-                return Sent::new(Verdict::Never, format!("the stored notice cannot be read: {e}"));
-            }
+            Err(sent) => return sent,
         };
         let parsed = match self.open(&job.channel) {
             Ok(parsed) => parsed,
@@ -237,6 +237,26 @@ impl Notifier {
             Ok(sent) => sent,
             Err(_) => Sent::later(format!("no answer within {} s", limit.as_secs())),
         }
+    }
+
+    /// What a claimed row says, or why that is not to be had.
+    async fn stored(&self, claimed: &Claimed) -> Result<Stored, Sent> {
+        let never = |what: &str, e: &dyn std::fmt::Display| {
+            Sent::new(Verdict::Never, format!("the stored {what} cannot be read: {e}"))
+        };
+        if claimed.kind != outbox::REPORT {
+            return Stored::read(claimed).map_err(|e| never("notice", &e));
+        }
+        let filter =
+            SentFilter { report: Some(claimed.incident), limit: 1, ..SentFilter::default() };
+        let row = async {
+            let mut conn = self.0.pool.acquire().await?;
+            store::report_schedules::sent(&mut conn, filter).await
+        };
+        let row = row.await.map_err(|e| Sent::later(format!("the report cannot be read: {e}")))?;
+        let document = row.into_iter().next().and_then(|row| row.document).unwrap_or_default();
+        let document = serde_json::from_value(document);
+        document.map(|d| Stored::Report(Box::new(d))).map_err(|e| never("report", &e))
     }
 
     /// Records what came of an attempt, and what follows for the channel, in one transaction.
@@ -334,6 +354,7 @@ struct Job {
 enum Stored {
     Notice(Box<Notice>),
     Failover(FailoverNotice),
+    Report(Box<Document>),
 }
 
 impl Stored {
@@ -349,6 +370,7 @@ impl Stored {
         match self {
             Self::Notice(notice) => Content::Notice(notice),
             Self::Failover(notice) => Content::Failover(notice),
+            Self::Report(document) => Content::Report(document),
         }
     }
 }

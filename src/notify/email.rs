@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use lettre::{
     Address, Message as Mail,
     message::{
-        Mailbox, MultiPart,
-        header::{HeaderName, HeaderValue},
+        Attachment, Mailbox, MultiPart,
+        header::{ContentType, HeaderName, HeaderValue},
     },
     transport::smtp::{
         Error as SmtpError,
@@ -21,7 +21,7 @@ use lettre::{
 use super::{
     Content, Parcel, Sent, Verdict, mail_body,
     message::{self, Message, Surroundings},
-    unsubscribe,
+    report, unsubscribe,
 };
 use crate::{
     domain::channel::{MailServer, MailTls},
@@ -57,6 +57,7 @@ pub(super) async fn send(
     let message = match parcel.content {
         Content::Notice(notice) => message::compose(notice, around),
         Content::Failover(notice) => message::compose_failover(notice, around),
+        Content::Report(document) => report::compose(document, around),
         Content::Test { name } => message::compose_test(name, parcel.now, around),
     };
     let mut progress = Progress { reached: parcel.reached.to_vec(), ..Progress::default() };
@@ -264,7 +265,15 @@ fn build(
     }
     let bodies =
         MultiPart::alternative_plain_html(mail_body::text(message), mail_body::html(message));
-    builder.multipart(bodies).map_err(|e| e.to_string())
+    let Content::Report(document) = parcel.content else {
+        return builder.multipart(bodies).map_err(|e| e.to_string());
+    };
+    let mut all = MultiPart::mixed().multipart(bodies);
+    for (name, kind, body) in report::files(document) {
+        let kind = ContentType::parse(kind).map_err(|e| e.to_string())?;
+        all = all.singlepart(Attachment::new(name).body(body, kind));
+    }
+    builder.multipart(all).map_err(|e| e.to_string())
 }
 
 /// A header of our own making, plain ASCII; a link may be longer than a line and must not be broken.

@@ -16,6 +16,7 @@ mod deliver;
 mod email;
 mod mail_body;
 pub mod message;
+mod report;
 #[cfg(test)]
 mod sample;
 mod unsubscribe;
@@ -44,6 +45,7 @@ use crate::{
         address::{AllowList, AllowNet, Blocked},
         channel::{ChannelConfig, MailServer, ParsedChannel},
         notice::{FailoverNotice, Notice},
+        slo::context::Document,
     },
     net::{Guard, GuardedClient, Resolver},
     store::seal::Sealer,
@@ -344,7 +346,11 @@ struct Parcel<'a> {
 enum Content<'a> {
     Notice(&'a Notice),
     Failover(&'a FailoverNotice),
-    Test { name: &'a str },
+    /// A scheduled report.
+    Report(&'a Document),
+    Test {
+        name: &'a str,
+    },
 }
 
 /// What came of one attempt.

@@ -103,6 +103,11 @@ fn sign(key: &[u8], id: &str, seconds: i64, body: &str) -> String {
 /// The JSON that is sent.
 fn body(parcel: &Parcel<'_>, around: &Surroundings) -> Value {
     match parcel.content {
+        Content::Report(document) => json!({
+            "type": "report",
+            "timestamp": instant(parcel.now),
+            "data": { "version": 1, "report": document.report },
+        }),
         Content::Test { name } => json!({
             "type": "test",
             "timestamp": instant(parcel.now),

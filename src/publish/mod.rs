@@ -19,3 +19,9 @@ pub mod sloth;
 pub mod summary;
 pub mod wording;
 pub mod yaml;
+
+/// `checkout-2026-10-01` for the files of a report, without what a header or a file system takes amiss.
+pub fn file_name(document: &document::Document) -> String {
+    let start = document.report.days.first().map_or("report", |day| day.date.as_str());
+    format!("{}-{start}", openslo::slug(document.name()))
+}

@@ -73,6 +73,30 @@ pub async fn insert_failover(
     if channels.is_empty() { Ok(()) } else { super::wake::notify(conn, "notice").await }
 }
 
+/// Queues a report that was made, under its own id where an incident's would stand. What it says is read when
+/// it is sent.
+pub async fn insert_report(
+    conn: &mut PgConnection,
+    report: Uuid,
+    channel: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into notice (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at)
+         values (0, $1, $1, $2, $3, 'degraded', '{}', $4, $4)",
+        report,
+        channel,
+        REPORT,
+        now.to_sqlx(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    super::wake::notify(conn, "notice").await
+}
+
+/// Kind of a row that carries a report.
+pub const REPORT: &str = "report";
+
 /// Which channels know of the incident, by the last thing queued for each. What was dropped unsent was
 /// never heard.
 pub async fn told(

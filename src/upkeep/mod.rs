@@ -3,6 +3,7 @@
 
 pub mod fleets;
 mod refold;
+mod reports;
 pub mod rollups;
 mod slos;
 
@@ -155,6 +156,11 @@ impl Upkeep {
         Ok(tx.commit().await?)
     }
 
+    /// Makes the reports of a schedule that is due; true when there may be more.
+    pub async fn make_reports(&self, now: Timestamp) -> sqlx::Result<bool> {
+        reports::step(&self.pool, now).await
+    }
+
     /// Deletes what has had its time.
     pub async fn forget(&self, now: Timestamp) -> sqlx::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -230,7 +236,8 @@ impl Upkeep {
             let rolled = log("roll-ups", self.roll_up(now).await.map_err(Into::into));
             let refolded = log("refolds", self.refold(now).await);
             let frozen = log("reports", self.freeze_reports(now).await.map_err(Into::into));
-            let more = [rolled, refolded, frozen].contains(&Some(true));
+            let made = log("scheduled reports", self.make_reports(now).await.map_err(Into::into));
+            let more = [rolled, refolded, frozen, made].contains(&Some(true));
             if !more && wait(&self.clock, Duration::from_secs(10), &stop).await {
                 break;
             }

@@ -49,6 +49,7 @@ mod retention;
 mod ship;
 mod slo_api;
 mod slo_brute;
+mod slo_documents;
 mod slo_eval;
 mod support;
 mod triage;

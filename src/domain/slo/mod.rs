@@ -14,6 +14,7 @@
 //!   [`resolution`]: whether the probe can tell.
 //! * [`evaluate`]: all of it in order, `assemble` (its lists: `breakdown`) into a [`report`], hashed in its one spelling
 //!   ([`canonical`]).
+//! * [`context`]: what documents say beside a report.
 //! * [`warning`]: what is strange about a definition. [`ratio`], [`natural`]: exact fractions.
 //!   [`difference`]: what two reports say differently.
 
@@ -25,6 +26,7 @@ pub mod budget;
 pub mod burn;
 pub mod canonical;
 pub mod composite;
+pub mod context;
 pub mod definition;
 pub mod difference;
 pub mod document;

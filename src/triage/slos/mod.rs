@@ -1,6 +1,7 @@
 //! SLOs as they stand now: an evaluation from stored state, kept for lists and gauges, and incidents of rules
 //! that fire and budgets that are spent. Lock order: the SLO's row, then its incidents.
 
+mod document;
 mod freeze;
 mod tell;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
+pub use self::document::document;
 pub use self::freeze::{freeze_closed, refreeze};
 use crate::domain::slo::{
     alert,
