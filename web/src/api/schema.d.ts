@@ -998,6 +998,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reports that were made, the latest first. */
+        get: operations["list_reports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Schedules, by name. */
+        get: operations["list_schedules"];
+        put?: never;
+        /** Adds a schedule. */
+        post: operations["create_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/schedules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a schedule; what was made stays readable. */
+        delete: operations["delete_schedule"];
+        options?: never;
+        head?: never;
+        /** Changes a schedule: what is left out stays. With `If-Match` it is refused (409) when somebody saved in between. */
+        patch: operations["change_schedule"];
+        trace?: never;
+    };
+    "/api/v1/reports/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A report as it was made: `{id}.json`, `{id}.csv`, `{id}.html`. A PDF is made by printing the page. */
+        get: operations["get_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/secrets": {
         parameters: {
             query?: never;
@@ -1244,6 +1314,57 @@ export interface paths {
         };
         /** The report on one window: worked out from what is stored, or, with `revision`, as it was frozen. */
         get: operations["get_slo_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/report.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A table of the report, as RFC 4180 has it. */
+        get: operations["get_slo_report_csv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/report.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The report as one page that holds everything it needs and prints on two sheets of A4 for a usual month. */
+        get: operations["get_slo_report_html"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/report.pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** There is no PDF: that would need a browser beside the coordinator. The page prints to one. */
+        get: operations["get_slo_report_pdf"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1876,7 +1997,7 @@ export interface components {
         ErrorDetail: {
             /**
              * @description `malformed invalid unauthorized forbidden not_found method_not_allowed conflict revision gap
-             *     too_large unsupported_encoding rate_limited upstream unavailable internal`
+             *     too_large unsupported_encoding rate_limited upstream unavailable not_implemented internal`
              */
             code: string;
             /** @description The field at fault, as a path: `check.assertions[1].value`. */
@@ -3188,6 +3309,27 @@ export interface components {
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_MadeReport: {
+            items: {
+                /** @description What the other side said last. */
+                answer?: string | null;
+                due_at: components["schemas"]["Instant"];
+                /** Format: uuid */
+                id: string;
+                made_at: components["schemas"]["Instant"];
+                /** @description `delivered failed dropped`; null while it is still being tried. */
+                outcome?: string | null;
+                /** Format: uuid */
+                schedule: string;
+                schedule_name: string;
+                sha256: string;
+                slo: components["schemas"]["ReportedSlo"];
+                window_end: components["schemas"]["Instant"];
+                window_start: components["schemas"]["Instant"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_Maintenance: {
             items: {
                 declared_at: components["schemas"]["Instant"];
@@ -3336,6 +3478,28 @@ export interface components {
                  * @description From failure to removal, and how far that may be off.
                  */
                 ttr_ms?: number | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_ReportSchedule: {
+            items: {
+                /** Format: uuid */
+                channel: string;
+                channel_name: string;
+                created_at: components["schemas"]["Instant"];
+                cron: string;
+                customer: string;
+                enabled: boolean;
+                /** Format: uuid */
+                id: string;
+                name: string;
+                next_at?: components["schemas"]["Instant"] | null;
+                /** Format: int32 */
+                revision: number;
+                slos: components["schemas"]["ReportedSlo"][];
+                timezone: string;
+                updated_at: components["schemas"]["Instant"];
             }[];
             next?: string | null;
         };
@@ -3600,6 +3764,24 @@ export interface components {
             rejected: number;
             /** @description Some of those, masked. */
             samples: components["schemas"]["RejectedLine"][];
+        };
+        /** @description A report that was made and sent. */
+        MadeReport: {
+            /** @description What the other side said last. */
+            answer?: string | null;
+            due_at: components["schemas"]["Instant"];
+            /** Format: uuid */
+            id: string;
+            made_at: components["schemas"]["Instant"];
+            /** @description `delivered failed dropped`; null while it is still being tried. */
+            outcome?: string | null;
+            /** Format: uuid */
+            schedule: string;
+            schedule_name: string;
+            sha256: string;
+            slo: components["schemas"]["ReportedSlo"];
+            window_end: components["schemas"]["Instant"];
+            window_start: components["schemas"]["Instant"];
         };
         /** @enum {string} */
         MailSecurity: "starttls" | "tls" | "none";
@@ -3919,6 +4101,24 @@ export interface components {
              * @description 0.1 to 60; 10 unless given.
              */
             timeout_s?: number | null;
+        };
+        /** @description A schedule as it is written; in a change, what is left out stays. */
+        NewReportSchedule: {
+            /** @description Id or name: mail gets the page and the tables attached, a webhook the report as JSON. */
+            channel?: string | null;
+            /**
+             * @description Minute, hour, day of the month, month, day of the week: `0 8 4 * *`. On the fourth day of a month or later
+             *     the report is the frozen one.
+             */
+            cron?: string | null;
+            /** @description For whom the reports are; stands at the top of each. */
+            customer?: string | null;
+            enabled?: boolean | null;
+            name?: string | null;
+            /** @description Ids or names. Of a calendar's window the last one that is over is reported, of any other the present one. */
+            slos?: string[] | null;
+            /** @description In which `cron` is read; UTC unless given. */
+            timezone?: string | null;
         };
         NewShipper: {
             name: string;
@@ -4450,6 +4650,30 @@ export interface components {
              * @description From failure to removal, and how far that may be off.
              */
             ttr_ms?: number | null;
+        };
+        /** @description When reports are made, of what, and where they go. */
+        ReportSchedule: {
+            /** Format: uuid */
+            channel: string;
+            channel_name: string;
+            created_at: components["schemas"]["Instant"];
+            cron: string;
+            customer: string;
+            enabled: boolean;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            next_at?: components["schemas"]["Instant"] | null;
+            /** Format: int32 */
+            revision: number;
+            slos: components["schemas"]["ReportedSlo"][];
+            timezone: string;
+            updated_at: components["schemas"]["Instant"];
+        };
+        ReportedSlo: {
+            /** Format: uuid */
+            id: string;
+            name: string;
         };
         Retention: {
             /**
@@ -7362,6 +7586,163 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    list_reports: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_MadeReport"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_ReportSchedule"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReportSchedule"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportSchedule"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReportSchedule"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportSchedule"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_report: {
+        parameters: {
+            query?: {
+                /** @description Of `csv`: `summary` (the usual), `incidents`, `days`, `locations`, `maintenance`. */
+                part?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id and form, such as 01900000-0000-7000-8000-000000000000.html */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     list_secrets: {
         parameters: {
             query?: never;
@@ -7944,6 +8325,91 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SloReport"];
                 };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo_report_csv: {
+        parameters: {
+            query?: {
+                /** @description `summary` (the usual), `incidents`, `days`, `locations`, `maintenance`. */
+                part?: string;
+                /** @description `current` (the usual), `previous`, or `FROM..TO` in instants or in civil dates of the SLO's zone. */
+                window?: string;
+                /** @description With today's data, up to here. */
+                as_of?: components["schemas"]["Instant"];
+                /** @description As it was frozen; only of a window that is over. */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo_report_html: {
+        parameters: {
+            query?: {
+                /** @description For whom it is; stands at the top. */
+                customer?: string;
+                /** @description `current` (the usual), `previous`, or `FROM..TO` in instants or in civil dates of the SLO's zone. */
+                window?: string;
+                /** @description With today's data, up to here. */
+                as_of?: components["schemas"]["Instant"];
+                /** @description As it was frozen; only of a window that is over. */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_slo_report_pdf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];
