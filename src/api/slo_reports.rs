@@ -19,7 +19,7 @@ use crate::{
     domain::slo::{
         asked::Asked,
         budget,
-        definition::Definition,
+        definition::{Definition, UnknownPolicy},
         evaluate::{Inputs, evaluate},
         report::Report,
         window::{self, zone},
@@ -145,6 +145,8 @@ pub struct SloPoint {
     pub consumed_ratio: Option<f64>,
     pub remaining_ratio: Option<f64>,
     pub budget_left: Option<i64>,
+    /// The same if all unknown time had been down; only where that makes a difference.
+    pub budget_left_worst: Option<i64>,
     pub down_ms: i64,
 }
 
@@ -192,6 +194,14 @@ async fn get_slo_history(
 fn point(definition: &Definition, inputs: &mut Inputs, at: i64) -> Option<SloPoint> {
     (inputs.watermark, inputs.as_of) = (at, at);
     let report = evaluate(definition, inputs)?;
+    let worst = match report.time_ms.unknown {
+        unknown if unknown > 0 && definition.sli.is_time() => {
+            let unknown_policy = UnknownPolicy::Down;
+            let harsh = Definition { unknown_policy, ..definition.clone() };
+            evaluate(&harsh, inputs).and_then(|report| report.budget.remaining_ms)
+        }
+        _ => None,
+    };
     Some(SloPoint {
         at: At(slo_inputs::instant(at)),
         state: report.state,
@@ -201,6 +211,7 @@ fn point(definition: &Definition, inputs: &mut Inputs, at: i64) -> Option<SloPoi
         consumed_ratio: report.budget.consumed_ratio,
         remaining_ratio: report.budget.remaining_ratio,
         budget_left: report.budget.remaining_ms.or(report.budget.remaining),
+        budget_left_worst: worst.filter(|worst| Some(*worst) != report.budget.remaining_ms),
         down_ms: report.time_ms.down,
     })
 }

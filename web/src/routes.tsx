@@ -17,6 +17,9 @@ import { OverviewPage } from "./pages/overview";
 import { MorePage } from "./pages/overview/More";
 import { PeoplePage } from "./pages/people";
 import { SettingsPage } from "./pages/settings";
+import { SloPage } from "./pages/slo";
+import { EditSloPage, NewSloPage } from "./pages/sloform";
+import { SlosPage } from "./pages/slos";
 
 function NotFound() {
   return (
@@ -72,6 +75,10 @@ export const router = createBrowserRouter([
           { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
           { path: "/fleets", element: <FleetsPage /> },
           { path: "/fleets/:id", element: <FleetPage /> },
+          { path: "/slos", element: <SlosPage /> },
+          { path: "/slos/new", element: <NewSloPage /> },
+          { path: "/slos/:id", element: <SloPage /> },
+          { path: "/slos/:id/edit", element: <EditSloPage /> },
           { path: "/alerting", element: <AlertingPage /> },
           { path: "/settings", element: <SettingsPage /> },
           { path: "/more", element: <MorePage /> },

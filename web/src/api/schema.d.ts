@@ -5007,6 +5007,11 @@ export interface components {
             at: components["schemas"]["Instant"];
             /** Format: int64 */
             budget_left?: number | null;
+            /**
+             * Format: int64
+             * @description The same if all unknown time had been down; only where that makes a difference.
+             */
+            budget_left_worst?: number | null;
             /** Format: double */
             consumed_ratio?: number | null;
             /** Format: double */

@@ -19,3 +19,47 @@ export function axisLabels(times: readonly number[]): string[] {
     return date.getHours() === 0 && date.getMinutes() === 0 ? day(t).split(" ").slice(0, 3).join(" ") : hourMinute(t);
   });
 }
+
+const DAY = 86_400;
+
+/** How far a zone's clocks are ahead of UTC at an instant, in seconds. */
+export function zoneOffset(at: number, zone: string): number {
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  }).formatToParts(new Date(at * 1000));
+  const of = (type: string) => Number(parts.find((part) => part.type === type)?.value ?? 0);
+  const wall = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
+  return Math.round(wall / 1000 - Math.floor(at));
+}
+
+/** Round instants between two seconds on the clocks of a zone: whole hours up to two days, else midnights. */
+export function zoneTicks(from: number, to: number, zone: string, wanted: number): { at: number; word: string }[] {
+  const span = to - from;
+  const hours = [3600, 7200, 10_800, 21_600, 43_200];
+  const days = [1, 2, 3, 5, 7, 10, 14, 30, 61, 91, 183].map((n) => n * DAY);
+  const step = (span <= 2.5 * DAY ? [...hours, ...days] : days).find((s) => span / s <= wanted) ?? 366 * DAY;
+  const grain = Math.min(step, DAY);
+  const shift = zoneOffset(from, zone);
+  const first = Math.ceil((from + shift) / grain) * grain;
+  const out: { at: number; word: string }[] = [];
+  for (let wall = first; out.length < 60; wall += step) {
+    const guess = wall - shift;
+    const at = wall - zoneOffset(guess, zone);
+    if (at > to) break;
+    out.push({ at, word: wall % DAY === 0 ? monthDay(at, zone) : hourMinute(at, zone) });
+  }
+  return out;
+}
+
+function monthDay(at: number, zone: string): string {
+  return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: zone }).format(
+    new Date(at * 1000),
+  );
+}

@@ -13,6 +13,7 @@ export const places: readonly Place[] = [
   { to: "/monitors", word: "Monitors" },
   { to: "/locations", word: "Locations" },
   { to: "/fleets", word: "Fleets" },
+  { to: "/slos", word: "SLOs" },
 ];
 
 export const setUp: readonly Place[] = [
