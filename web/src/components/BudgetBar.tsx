@@ -19,7 +19,7 @@ export function BudgetBar(props: { ratio: number | null | undefined; left: numbe
         {width > 0 && <rect x="0" y="0" width={`${width}%`} height="10" fill="var(--text2)" />}
       </svg>
       <b className="share">{leftShare(ratio)}</b>
-      <span className="muted amount">{amount(left, unit)}</span>
+      {known && <span className="muted amount">{amount(left, unit)}</span>}
     </span>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { Schemas } from "../api/client";
 
-type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title">;
+type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title" | "slo">;
 
 /** Whom a fleet's incident names; empty when nobody is. Its subject is `fleet:ID:KIND:WHO`, and WHO may hold colons. */
 export function whoOf(subject: string): string {
@@ -13,6 +13,8 @@ export function whoOf(subject: string): string {
 export function subjectOf(incident: About): string {
   if (incident.monitor) return incident.monitor.name;
   if (incident.fleet) return incident.fleet.name;
+  if (incident.slo) return incident.slo.name;
+  if (incident.subject.startsWith("slo:")) return "a deleted SLO";
   if (incident.subject.startsWith("monitor:")) return "a deleted monitor";
   if (incident.subject.startsWith("fleet:")) return "a deleted fleet";
   return incident.subject;
@@ -27,7 +29,11 @@ export function nameOf(incident: About): string {
 }
 
 /** How grave it is, in the words for its kind: a fleet is not up or down, its instances are. */
-export function severityWord(incident: Pick<About, "fleet">, severity: Schemas["Severity"]): string | undefined {
+export function severityWord(
+  incident: Pick<About, "fleet" | "slo">,
+  severity: Schemas["Severity"],
+): string | undefined {
+  if (incident.slo) return { down: "Burning fast", partial: "Overspent", degraded: "Budget low" }[severity];
   if (!incident.fleet) return undefined;
   return { down: "Failing", partial: "Failing in part", degraded: "Not as usual" }[severity];
 }

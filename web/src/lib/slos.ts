@@ -54,7 +54,7 @@ export function lasting(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return NONE;
   if (ms === 0) return `0${NBSP}s`;
   if (ms < 1000) return `${count(Math.floor(ms))}${NBSP}ms`;
-  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)}${NBSP}s`;
+  if (ms < 60_000 && (ms < 10_000 || ms % 1000 !== 0)) return `${(Math.floor(ms / 100) / 10).toFixed(1)}${NBSP}s`;
   return duration(ms / 1000);
 }
 
@@ -71,6 +71,12 @@ const civil: Record<string, string> = {
   "1Y": "calendar year",
 };
 
+/** After "of": `any 30 days`, `a calendar month, Europe/Berlin`. */
+export function ofWindow(window: Slo["window"]): string {
+  const words = windowWords(window);
+  return window.kind === "rolling" ? words : `a ${words}`;
+}
+
 /** `any 30 days`, `calendar month, Europe/Berlin` */
 export function windowWords(window: Slo["window"], zone = true): string {
   const where = zone ? `, ${window.timezone}` : "";
@@ -79,7 +85,7 @@ export function windowWords(window: Slo["window"], zone = true): string {
     return days ? `any ${plural(Number(days), "day")}` : `any ${window.duration ?? "span"}`;
   }
   if (window.kind === "calendar") return (civil[window.duration ?? ""] ?? `calendar, ${window.duration}`) + where;
-  return `fixed${where}`;
+  return `fixed span${where}`;
 }
 
 const indicators: Record<string, string> = {
@@ -132,7 +138,8 @@ export function slosSentence(items: readonly Slo[], all: boolean): string {
   return all ? "Every SLO is on track." : "These are on track.";
 }
 
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+/** A sentence begins with a capital, but a name is written as it is. */
+const capital = (text: string) => text.replace(/^(the|of) /, (word) => word.charAt(0).toUpperCase() + word.slice(1));
 
 /** `2 burn alerts fire` */
 export function firingWords(alerts: readonly Schemas["SloAlert"][]): string | null {

@@ -69,7 +69,7 @@ export function Palette() {
   );
 }
 
-/** Fleets by name, and monitors whose name, group or target has the text in it. */
+/** Fleets and SLOs by name, and monitors whose name, group or target has the text in it. */
 function useFound(text: string): Entry[] {
   const found = api.useQuery(
     "get",
@@ -78,12 +78,19 @@ function useFound(text: string): Entry[] {
     { enabled: text !== "" },
   );
   const fleets = api.useQuery("get", "/api/v1/fleets");
+  const slos = api.useQuery(
+    "get",
+    "/api/v1/slos",
+    { params: { query: { search: text, limit: 4 } } },
+    { enabled: text !== "" },
+  );
   if (text === "") return [];
   return [
     ...(fleets.data?.items ?? [])
       .filter((fleet) => fleet.name.toLowerCase().includes(text))
       .slice(0, 4)
       .map((fleet) => ({ word: fleet.name, kind: "fleet", to: `/fleets/${fleet.id}` })),
+    ...(slos.data?.items ?? []).map((slo) => ({ word: slo.name, kind: "SLO", to: `/slos/${slo.id}` })),
     ...(found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` })),
   ];
 }
@@ -97,6 +104,7 @@ function Finder({ close }: { close: () => void }) {
   const fixed: Entry[] = [
     ...(role("editor") ? [{ word: "Add a monitor", kind: "action", to: "/monitors/new" }] : []),
     ...(role("editor") ? [{ word: "Add a fleet", kind: "action", to: "/fleets?add=1" }] : []),
+    ...(role("editor") ? [{ word: "Add an SLO", kind: "action", to: "/slos/new" }] : []),
     ...(role("admin") ? [{ word: "Add a location", kind: "action", to: "/locations?add=1" }] : []),
     ...(role("editor") ? [{ word: "Add a channel", kind: "action", to: "/alerting?add=email" }] : []),
     ...[...places, ...setUp]

@@ -43,7 +43,10 @@ function SignedIn() {
   useFocusOnArrival();
   const overview = api.useQuery("get", "/api/v1/overview", { params: { query: { state: "down,partial" } } });
   const fleets = api.useQuery("get", "/api/v1/fleets", undefined, { refetchInterval: SLOWLY });
+  const burning = useSloCount("burning");
+  const missed = useSloCount("breached");
   const counts = {
+    ...slosCount(burning, missed),
     ...(overview.data ? countsOf(overview.data) : {}),
     ...(fleets.data ? fleetsCount(fleets.data.items) : {}),
   };
@@ -77,6 +80,34 @@ function useFocusOnArrival() {
     const main = document.getElementById("main");
     if (main && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   }, [pathname]);
+}
+
+const MOST = 100;
+
+/** How many SLOs are in a state, as far as one page of them tells. */
+function useSloCount(state: string): number {
+  const found = api.useQuery(
+    "get",
+    "/api/v1/slos",
+    { params: { query: { state, limit: MOST } } },
+    { refetchInterval: SLOWLY, staleTime: 30_000 },
+  );
+  return found.data?.items.length ?? 0;
+}
+
+/** SLOs that burn or are missed; nothing beside the word when none is. */
+function slosCount(burning: number, missed: number): Counts {
+  const bad = burning + missed;
+  if (bad === 0) return {};
+  const label = [burning > 0 && `${burning} burning`, missed > 0 && `${missed} missed`].filter(Boolean).join(", ");
+  return {
+    "/slos": (
+      <>
+        <StateMark state="down" label={label} />
+        {bad >= MOST ? `${MOST}+` : count(bad)}
+      </>
+    ),
+  };
 }
 
 /** How many fleets are in trouble, with the mark of the worst of them; silence when nothing else is. */

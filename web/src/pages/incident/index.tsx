@@ -58,7 +58,9 @@ function View({ incident, name }: { incident: Incident; name: string }) {
     ? `/monitors/${incident.monitor.id}`
     : incident.fleet
       ? `/fleets/${incident.fleet.id}`
-      : null;
+      : incident.slo
+        ? `/slos/${incident.slo.id}`
+        : null;
   return (
     <>
       <div className="headline">
@@ -97,7 +99,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <EventsCard incident={incident} now={now} />
       <OthersCard
         title="Earlier"
-        beside={`of this ${incident.fleet ? "fleet" : "monitor"}, the latest first`}
+        beside={`of this ${incident.fleet ? "fleet" : incident.slo ? "SLO" : "monitor"}, the latest first`}
         rows={incident.earlier}
         now={now}
         none="This is its first."
@@ -168,6 +170,11 @@ function Dock({ incident }: { incident: Incident }) {
       {incident.fleet && (
         <ButtonLink className="wide-only-button" to={`/fleets/${incident.fleet.id}`}>
           Fleet
+        </ButtonLink>
+      )}
+      {incident.slo && (
+        <ButtonLink className="wide-only-button" to={`/slos/${incident.slo.id}`}>
+          SLO
         </ButtonLink>
       )}
       <Modal opened={writing} onClose={() => setWriting(false)} title="Note">

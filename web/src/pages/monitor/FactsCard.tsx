@@ -5,6 +5,7 @@ import { type Assertion, words } from "../../lib/assertions";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
+import { SlosOf } from "./SlosOf";
 import { WarningWords } from "./Warnings";
 
 type Availability = Schemas["Availability"];
@@ -80,6 +81,10 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           <dt>Told</dt>
           <dd>
             <Told channels={monitor.channels ?? null} />
+          </dd>
+          <dt>SLOs</dt>
+          <dd>
+            <SlosOf id={monitor.id} />
           </dd>
           {monitor.fleet && (
             <>

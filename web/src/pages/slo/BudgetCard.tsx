@@ -50,7 +50,7 @@ export function BudgetCard({ slo, report, now }: { slo: Schemas["Slo"]; report: 
       actions={history.data && twin.button}
       footer={
         history.data &&
-        `One point each ${resolutions[step]}. The budget is ${amount(totalOf(report), unitOf(report))}${
+        `One point each ${resolutions[step]}. The budget is ${amount(totalOf(report), unitOf(report))}${nominalWords(report)}${
           slo.window.kind === "rolling" ? "; as time leaves the window, what it used comes back." : "."
         }`
       }
@@ -70,6 +70,13 @@ export function BudgetCard({ slo, report, now }: { slo: Schemas["Slo"]; report: 
         ))}
     </Card>
   );
+}
+
+/** What the whole window would allow, where part of it was not watched. */
+function nominalWords(report: Schemas["SloReport"]): string {
+  const { nominal_ms, total_ms } = report.budget;
+  if (nominal_ms == null || total_ms == null || nominal_ms - total_ms < 1000) return "";
+  return `, of ${lasting(nominal_ms)} if all of the window were known`;
 }
 
 /** A rolling window's start moves with every second; the question moves with every hour. */

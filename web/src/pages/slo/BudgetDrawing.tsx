@@ -6,7 +6,7 @@ import { plural } from "../../lib/format";
 import { amount, lasting } from "../../lib/slos";
 import { day, epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
-import { levels, openStretches, reach, runsOf, type Step } from "./budget";
+import { levels, openStretches, reach, runsOf, since, type Step } from "./budget";
 import { leftOf, totalOf, unitOf } from "./words";
 
 const ROW = 26;
@@ -93,7 +93,16 @@ export function BudgetDrawing({ report, steps, states, now }: Props) {
               </>
             )}
             {width >= 560 && <BudgetHead report={report} y={top + 12} />}
-            <Lines report={report} steps={steps} x={x} y={y} end={left + inner} zone={zone} now={now} />
+            <Lines
+              wide={width >= 560}
+              report={report}
+              steps={steps}
+              x={x}
+              y={y}
+              end={left + inner}
+              zone={zone}
+              now={now}
+            />
             {point && <path d={`M${x(point.at)} 0V${bottom}`} stroke="var(--text3)" strokeDasharray="2 3" />}
           </svg>
         )}
@@ -187,11 +196,13 @@ function Lines(props: {
   end: number;
   zone: string;
   now: number;
+  wide: boolean;
 }) {
-  const { report, steps, x, y, end, zone, now } = props;
+  const { report, steps, x, y, end, zone, now, wide } = props;
   const total = totalOf(report);
   const left = leftOf(report);
   const told = epoch(report.window.watermark) ?? 0;
+  const begun = since(steps);
   const running = !report.window.complete && report.slo.window.kind !== "rolling";
   const gone = epoch(report.budget.exhausts_at_if_down);
   const ongoing = report.outages.list.some((outage) => outage.ongoing);
@@ -208,13 +219,8 @@ function Lines(props: {
           opacity="0.8"
         />
       ))}
-      {total !== null && report.slo.window.kind !== "rolling" && (
-        <path
-          d={`M${x(epoch(report.window.start) ?? 0)} ${y(total)}L${end} ${y(0)}`}
-          stroke="var(--text3)"
-          strokeDasharray="1.5 4"
-          fill="none"
-        />
+      {total !== null && begun !== null && report.slo.window.kind !== "rolling" && (
+        <path d={`M${x(begun)} ${y(total)}L${end} ${y(0)}`} stroke="var(--text3)" strokeDasharray="1.5 4" fill="none" />
       )}
       {runsOf(steps).map((run) => (
         <path
@@ -237,14 +243,17 @@ function Lines(props: {
             strokeDasharray="3 3"
             fill="none"
           />
-          <text
-            x={x(gone) > end - 200 ? x(told) - 8 : x(gone) + 8}
-            y={y(0) - 6}
-            textAnchor={x(gone) > end - 200 ? "end" : "start"}
-            className="halo"
-          >
-            gone {day(gone, now, zone)} {hourMinute(gone, zone)} if it stays down
-          </text>
+          {/* Where there is no room the sentence above says it. */}
+          {wide && (
+            <text
+              x={x(gone) > end - 200 ? x(told) - 8 : x(gone) + 8}
+              y={y(0) - 6}
+              textAnchor={x(gone) > end - 200 ? "end" : "start"}
+              className="halo"
+            >
+              gone {day(gone, now, zone)} {hourMinute(gone, zone)} if it stays down
+            </text>
+          )}
         </>
       )}
     </>

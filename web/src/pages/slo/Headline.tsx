@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { StateWord } from "../../components/StateMark";
-import { aboutOf, amount, firingWords, leftShare, pct, sloMark, sloWord, windowWords } from "../../lib/slos";
+import { aboutOf, amount, firingWords, leftShare, ofWindow, pct, sloMark, sloWord } from "../../lib/slos";
 import { clock, epoch, utc, zoneLabel } from "../../lib/time";
 import { Actions } from "./Actions";
 import { leftOf, sentence, standing, totalOf, unitOf } from "./words";
@@ -24,7 +24,7 @@ export function Headline({ slo, report, now }: { slo: Schemas["Slo"]; report: Re
             {firing && <b>{firing}</b>}
             <span className="muted">
               {slo.name}
-              {slo.service && ` · ${slo.service}`} · {pct(slo.target_pct)} of {windowWords(slo.window)}
+              {slo.service && ` · ${slo.service}`} · {pct(slo.target_pct)} of {ofWindow(slo.window)}
               {told !== null && (
                 <span title={utc(told)}>
                   {" "}
@@ -91,5 +91,5 @@ function Big({ report }: { report: Report }) {
 
 function windowWordOf(report: Report): string {
   const { kind, duration, timezone } = report.slo.window;
-  return windowWords({ kind, duration, timezone });
+  return ofWindow({ kind, duration, timezone });
 }

@@ -6,7 +6,7 @@ import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { Empty } from "../../components/Status";
 import { percent, plural } from "../../lib/format";
-import { amount, lasting, leftShare } from "../../lib/slos";
+import { amount, lasting } from "../../lib/slos";
 import { epoch, utc, when } from "../../lib/time";
 import { totalOf, unitOf } from "./words";
 
@@ -22,6 +22,10 @@ export function OutagesCard({ report, now }: { report: Report; now: number }) {
   const shown = all ? list : list.slice(0, FIRST);
   const total = unitOf(report) === "ms" ? totalOf(report) : null;
   const { outages } = report;
+  const columns = {
+    excluded: list.some((one) => one.excluded_ms > 0),
+    unknown: list.some((one) => one.unknown_ms > 0),
+  };
   const figures = [
     outages.longest_ms != null && `longest ${lasting(outages.longest_ms)}`,
     outages.mttr_ms != null && `mean to recover ${lasting(outages.mttr_ms)}`,
@@ -55,12 +59,16 @@ export function OutagesCard({ report, now }: { report: Report; now: number }) {
                   Down
                 </th>
                 {total !== null && <th scope="col">Of the budget</th>}
-                <th scope="col" className="num">
-                  In maintenance
-                </th>
-                <th scope="col" className="num">
-                  Unknown
-                </th>
+                {columns.excluded && (
+                  <th scope="col" className="num">
+                    In maintenance
+                  </th>
+                )}
+                {columns.unknown && (
+                  <th scope="col" className="num">
+                    Unknown
+                  </th>
+                )}
                 <th scope="col" className="num">
                   Whole length
                 </th>
@@ -69,7 +77,14 @@ export function OutagesCard({ report, now }: { report: Report; now: number }) {
             </thead>
             <tbody>
               {shown.map((outage) => (
-                <Row key={outage.start} outage={outage} total={total} zone={report.slo.window.timezone} now={now} />
+                <Row
+                  key={outage.start}
+                  outage={outage}
+                  total={total}
+                  columns={columns}
+                  zone={report.slo.window.timezone}
+                  now={now}
+                />
               ))}
             </tbody>
           </table>
@@ -80,12 +95,19 @@ export function OutagesCard({ report, now }: { report: Report; now: number }) {
 }
 
 function usedWords(report: Report): string {
-  const [total, left] = [totalOf(report), report.budget.remaining_ratio];
-  if (total === null || left == null) return "";
-  return `${leftShare(left)} of ${amount(total, unitOf(report))} left`;
+  const [total, used] = [totalOf(report), report.budget.consumed_ratio];
+  if (total === null || used == null) return "";
+  return `${percent(used, 1)} of ${amount(total, unitOf(report))} is used`;
 }
 
-function Row({ outage, total, zone, now }: { outage: Outage; total: number | null; zone: string; now: number }) {
+function Row(props: {
+  outage: Outage;
+  total: number | null;
+  columns: { excluded: boolean; unknown: boolean };
+  zone: string;
+  now: number;
+}) {
+  const { outage, total, columns, zone, now } = props;
   const share = total && total > 0 ? outage.downtime_ms / total : null;
   const zero = (ms: number) => (ms > 0 ? lasting(ms) : "");
   return (
@@ -96,7 +118,7 @@ function Row({ outage, total, zone, now }: { outage: Outage; total: number | nul
       <td className="num strong">{lasting(outage.downtime_ms)}</td>
       {total !== null && (
         <td>
-          <span className="row nowrap">
+          <span className="row nowrap-start">
             <svg width="90" height="10" aria-hidden="true">
               <rect width={Math.max(2, Math.min(1, share ?? 0) * 90)} height="10" fill="var(--down)" />
             </svg>
@@ -104,8 +126,8 @@ function Row({ outage, total, zone, now }: { outage: Outage; total: number | nul
           </span>
         </td>
       )}
-      <td className="num soft">{zero(outage.excluded_ms)}</td>
-      <td className="num soft">{zero(outage.unknown_ms)}</td>
+      {columns.excluded && <td className="num soft">{zero(outage.excluded_ms)}</td>}
+      {columns.unknown && <td className="num soft">{zero(outage.unknown_ms)}</td>}
       <td className="num">
         {lasting(outage.duration_full_ms)}
         {outage.ongoing && <span className="strong"> so far</span>}
@@ -114,7 +136,7 @@ function Row({ outage, total, zone, now }: { outage: Outage; total: number | nul
         {outage.incident ? (
           <Link to={`/incidents/${outage.incident}`}>{outage.ongoing ? "Open incident" : "Incident"}</Link>
         ) : (
-          <span className="muted">found late, none</span>
+          <span className="muted">none</span>
         )}
       </td>
     </tr>

@@ -103,7 +103,7 @@ function Row({
           {missed ? (
             <StateWord state="down" word="Missed" />
           ) : (
-            <StateWord state={sloMark(one.state)} word={sloWord(one.state)} />
+            <StateWord state={sloMark(one.state)} word={one.met ? "Met" : sloWord(one.state)} />
           )}
         </td>
         <td className="nowrap" title={utc(one.frozen_at)}>

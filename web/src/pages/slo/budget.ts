@@ -20,17 +20,22 @@ export function stepFor(seconds: number): "1h" | "6h" | "1d" {
   return hours <= 390 ? "1h" : hours / 6 <= 390 ? "6h" : "1d";
 }
 
-/** The points in order, begun with the whole budget where the window begins with it. */
+/**
+ * The points in order, begun with the whole budget where the window begins with it. Before anything was
+ * measured there is nothing to draw: the budget of a window shrinks by what was not watched of it.
+ */
 export function stepsOf(history: History, report: Report): Step[] {
   const steps = history.points.map((point) => ({
     at: epoch(point.at) ?? 0,
-    left: point.budget_left ?? null,
-    worst: point.budget_left_worst ?? null,
+    left: point.coverage == null ? null : (point.budget_left ?? null),
+    worst: point.coverage == null ? null : (point.budget_left_worst ?? null),
   }));
   const start = epoch(report.window.start) ?? 0;
   const whole = report.budget.nominal_ms ?? report.budget.total_ms ?? null;
   const begins = report.slo.window.kind !== "rolling" && unitOf(report) === "ms" && whole !== null;
-  return begins && steps[0] && steps[0].at > start ? [{ at: start, left: whole, worst: null }, ...steps] : steps;
+  return begins && steps[0] && steps[0].left !== null && steps[0].at > start
+    ? [{ at: start, left: whole, worst: null }, ...steps]
+    : steps;
 }
 
 /** Runs of known points; a gap of knowledge is a gap in the line. */
@@ -68,9 +73,14 @@ export function levels(low: number, high: number, unit: string): number[] {
   return out;
 }
 
+/** Since when the line is drawn; null without anything measured. */
+export function since(steps: readonly Step[]): number | null {
+  return steps.find((step) => step.left !== null)?.at ?? null;
+}
+
 /** From where to where the axis reaches: nothing left is always in sight, and so is the whole. */
 export function reach(steps: readonly Step[], report: Report): [number, number] {
   const known = steps.flatMap((step) => [step.left, step.worst]).filter((value): value is number => value !== null);
   const whole = totalOf(report) ?? 0;
-  return [Math.min(0, ...known, leftOf(report) ?? 0), Math.max(whole, report.budget.nominal_ms ?? 0, ...known, 1)];
+  return [Math.min(0, ...known, leftOf(report) ?? 0), Math.max(whole, ...known, 1)];
 }

@@ -58,12 +58,14 @@ function Known({ slo }: { slo: Schemas["Slo"] }) {
               <OutagesCard report={report} now={now} />
               <BurnCard report={report} now={now} />
             </div>
-            <TimeCard report={report} now={now} />
+            <div className="stack side">
+              <TimeCard report={report} now={now} />
+              <FactsCard slo={slo} report={report} now={now} />
+            </div>
           </div>
           <WhatIfCard slo={slo} report={report} />
           <MaintenanceCard report={report} now={now} />
           <ReportsCard slo={slo} report={report} now={now} />
-          <FactsCard slo={slo} report={report} now={now} />
         </>
       )}
     </Page>

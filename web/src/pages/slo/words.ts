@@ -86,6 +86,9 @@ export function standing(report: Report): string {
     parts.push(
       `With the ${lasting(time_ms.unknown)} of which nothing is known it lies between ${pct(availability.worst_pct)} and ${pct(availability.best_pct)}.`,
     );
+  const unwatched = time_ms.not_monitored + time_ms.paused;
+  if (unwatched > 0)
+    parts.push(`${lasting(unwatched)} of the window it was not watched: that is no part of any figure.`);
   return parts.join(" ");
 }
 

@@ -32,7 +32,7 @@ export function MeansCard({
             <dd>
               {check.smallest_outage_ms == null
                 ? "not known: no location watches it"
-                : `${lasting(check.smallest_outage_ms)}, as often as it is probed`}
+                : `${span(check.smallest_outage_ms / 1000)} can be told, as it is probed now`}
             </dd>
           </dl>
         )}

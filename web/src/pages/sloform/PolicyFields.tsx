@@ -6,7 +6,7 @@ export function PolicyFields({ form }: { form: SloForm }) {
   const d = form.values;
   const time = d.subject === "composite" || (d.subject === "monitor" && d.sli === "availability");
   return (
-    <div className="fields">
+    <div className="fields roomy">
       <NativeSelect
         label="Unknown time"
         description="When too few locations reported."

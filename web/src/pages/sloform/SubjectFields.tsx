@@ -10,7 +10,7 @@ export function SubjectFields({ form, slo }: { form: SloForm; slo: Schemas["Slo"
   const of = (list: (Schemas["SloWatched"] | null | undefined)[]) => list.filter((one) => one != null);
   return (
     <Fieldset legend="What it is about">
-      <div className="fields">
+      <div className="fields roomy">
         <NativeSelect
           label="About"
           description="Whose behaviour is judged."
@@ -89,7 +89,7 @@ export function SubjectFields({ form, slo }: { form: SloForm; slo: Schemas["Slo"
 function IndicatorFields({ form }: { form: SloForm }) {
   const d = form.values;
   return (
-    <div className="fields">
+    <div className="fields roomy">
       <NativeSelect
         label="Good is"
         description="Time is exact to the millisecond; probes count one by one."

@@ -9,7 +9,7 @@ export function WindowFields({ form }: { form: SloForm }) {
   const d = form.values;
   return (
     <Fieldset legend="Objective and window">
-      <div className="fields">
+      <div className="fields roomy">
         <TextInput
           label="Objective"
           description="Percent that must be good. Neither 0 nor 100."

@@ -74,7 +74,7 @@ export function SlosPage() {
       <Card
         title="SLOs"
         beside={
-          <span className="row">
+          <span className="row slo-filter">
             <input
               ref={field}
               className="query"
