@@ -91,6 +91,9 @@
 //!   `accesslog/detect.rs`; lines of real programs in `tests/logs/`, with their origin.
 //! * **Indicator of an SLO (SLI)**: a variant of [`domain::slo::definition::Sli`], its measure in
 //!   `domain/slo/measure.rs`, its field in `domain/slo/document/definition.rs`, cases in `tests/vectors/slo/`.
+//! * **Part of a report**: what only the store knows in `domain/slo/context.rs`, read by `store/slo_context.rs`;
+//!   a column in `publish/csv.rs`, a section in `publish/html`. Figures come from [`domain::slo::report`] alone.
+//! * **Document for another tool**: a file in [`publish`], pure, tested in `tests/it/publish`.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 
