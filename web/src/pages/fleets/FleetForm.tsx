@@ -46,7 +46,7 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
     if (fleet)
       change.mutate(
         {
-          params: { path: { id: fleet.id }, header: { "if-match": String(fleet.revision) } },
+          params: { path: { id: fleet.id }, header: { "if-match": `"${fleet.revision}"` } },
           body,
         },
         { onSuccess: done, onError },

@@ -7,16 +7,22 @@ import { Button, ButtonLink } from "../../components/Button";
 import { ConfirmDelete } from "../../components/Confirm";
 import { tell } from "../../lib/tell";
 
-/** What an editor can do with an SLO; a viewer sees none of it. */
+/** The report, for everybody, and what an editor can do; a viewer sees none of that. */
 export function Actions({ slo }: { slo: Schemas["Slo"] }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const role = useRole();
   const remove = api.useMutation("delete", "/api/v1/slos/{id}");
   const [deleting, setDeleting] = useState(false);
-  if (!role("editor")) return null;
+  const report = (
+    <a className="button" href={`/api/v1/slos/${slo.id}/report.html`} target="_blank" rel="noreferrer">
+      Report
+    </a>
+  );
+  if (!role("editor")) return <div className="actions">{report}</div>;
   return (
     <div className="actions">
+      {report}
       <ButtonLink to={`/slos/${slo.id}/edit`}>Edit</ButtonLink>
       <Button onClick={() => setDeleting(true)}>Delete…</Button>
       <ConfirmDelete

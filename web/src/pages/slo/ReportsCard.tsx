@@ -20,9 +20,10 @@ export function ReportsCard({ slo, report, now }: { slo: Schemas["Slo"]; report:
       title="Frozen reports"
       beside="72 h after a window's end; again when late data or a correction changes it; old revisions stay"
       actions={
-        <a className="small" href={jsonOf(slo.id, {})} target="_blank" rel="noreferrer">
-          Present report as JSON
-        </a>
+        <span className="small row">
+          <span className="muted">As it stands now:</span>
+          <Files id={slo.id} query={{}} of="the present report" />
+        </span>
       }
       footer={
         items.length > 0 &&
@@ -70,10 +71,25 @@ export function ReportsCard({ slo, report, now }: { slo: Schemas["Slo"]; report:
   );
 }
 
-/** Where the report stands for itself. */
-function jsonOf(id: string, query: Record<string, string>): string {
+/** A report as a page that prints, as data, and as a table. */
+function Files({ id, query, of }: { id: string; query: Record<string, string>; of: string }) {
   const text = new URLSearchParams(query).toString();
-  return `/api/v1/slos/${id}/report${text ? `?${text}` : ""}`;
+  const kinds = [
+    ["Page", ".html"],
+    ["JSON", ""],
+    ["CSV", ".csv"],
+  ] as const;
+  return kinds.map(([word, suffix]) => (
+    <a
+      key={word}
+      href={`/api/v1/slos/${id}/report${suffix}${text ? `?${text}` : ""}`}
+      target="_blank"
+      rel="noreferrer"
+      aria-label={`${word} of ${of}`}
+    >
+      {word}
+    </a>
+  ));
 }
 
 function Row({
@@ -91,11 +107,12 @@ function Row({
   const zone = report.slo.window.timezone;
   const window = { ...report.window, start: one.window_start, end: one.window_end };
   const missed = one.met === false;
+  const period = periodWord({ slo: report.slo, window }, now);
   return (
     <Fragment>
       <tr>
         <th scope="row" title={`${utc(one.window_start)} – ${utc(one.window_end)}`}>
-          {periodWord({ slo: report.slo, window }, now)}
+          {period}
         </th>
         <td className="num">{one.revision}</td>
         <td className={`num${missed ? " strong" : ""}`}>{pct(one.pct)}</td>
@@ -122,14 +139,13 @@ function Row({
           )}
         </td>
         <td>
-          <a
-            href={jsonOf(slo.id, { window: `${one.window_start}..${one.window_end}`, revision: String(one.revision) })}
-            target="_blank"
-            rel="noreferrer"
-            aria-label={`Revision ${one.revision} as JSON`}
-          >
-            JSON
-          </a>
+          <span className="row">
+            <Files
+              id={slo.id}
+              query={{ window: `${one.window_start}..${one.window_end}`, revision: String(one.revision) }}
+              of={`revision ${one.revision} of ${period}`}
+            />
+          </span>
         </td>
       </tr>
       {open && (

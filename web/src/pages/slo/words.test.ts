@@ -72,7 +72,7 @@ describe("how it stands", () => {
     );
   });
   it("does not call a miss to date final while the budget lasts", () => {
-    const below = { availability: { pct: "99.861", met: true, attainment_to_date: false } };
+    const below = { availability: { pct: "99.861", met: false, attainment_to_date: false } };
     expect(standing(report(below))).toMatch(/below, which the rest may still make good/);
     expect(standing(report({ ...below, state: "breached" }))).toMatch(/: below\./);
   });

@@ -78,8 +78,7 @@ export function standing(report: Report): string {
   const parts: string[] = [];
   if (!window.complete && slo.window.kind !== "rolling") {
     const ahead = availability.attainment_to_date === true;
-    const later =
-      availability.met === false || report.state === "breached" ? "" : ", which the rest may still make good";
+    const later = report.state === "breached" ? "" : ", which the rest may still make good";
     parts.push(`To date ${pct(availability.pct)} of ${target}: ${ahead ? "met" : `below${later}`}.`);
   } else parts.push(`${pct(availability.pct)} of ${target}.`);
   if (time_ms.unknown > 0 && availability.worst_pct && availability.best_pct)

@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { api, type Schemas } from "../../api/client";
+import { problemOf } from "../../api/problem";
 import { Button, ButtonLink } from "../../components/Button";
 import { Refusal } from "../../components/Status";
 import { showRefusal } from "../../lib/formErrors";
@@ -24,6 +25,7 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
   const create = api.useMutation("post", "/api/v1/slos");
   const change = api.useMutation("patch", "/api/v1/slos/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
+  const [conflict, setConflict] = useState(false);
   const [refused, setRefused] = useState<string | null>(null);
   const form = useForm<Draft>({
     initialValues: initial,
@@ -36,10 +38,14 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
     },
   });
   const { check, refused: loose } = useCheck(form);
-  const submit = form.onSubmit((values) => {
+  const save = (values: Draft, force: boolean) => {
     setRefused(null);
+    setConflict(false);
     const body = bodyOf(values);
-    const onError = (error: unknown) => setRefused(showRefusal(form, error, (field) => fieldOf(field, values)));
+    const onError = (error: unknown) => {
+      setConflict(problemOf(error).code === "revision");
+      setRefused(showRefusal(form, error, (field) => fieldOf(field, values)));
+    };
     const onSuccess = (saved: Schemas["Slo"]) => {
       for (const path of ["/api/v1/slos", "/api/v1/slos/{id}", "/api/v1/slos/{id}/report", "/api/v1/slos/{id}/history"])
         void client.invalidateQueries({ queryKey: ["get", path] });
@@ -47,11 +53,12 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
     };
     if (slo)
       change.mutate(
-        { params: { path: { id: slo.id }, header: { "if-match": String(slo.revision) } }, body },
+        { params: { path: { id: slo.id }, header: force ? {} : { "if-match": `"${slo.revision}"` } }, body },
         { onSuccess, onError },
       );
     else create.mutate({ body }, { onSuccess, onError });
-  });
+  };
+  const submit = form.onSubmit((values) => save(values, false));
   return (
     <div className="two lean-left editor">
       <form className="card body form" onSubmit={submit} noValidate>
@@ -71,7 +78,7 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
           />
         </div>
         <SubjectFields form={form} slo={slo} />
-        <WindowFields form={form} />
+        <WindowFields form={form} check={check} />
         <details>
           <summary>Unknown time, maintenance, coverage</summary>
           <PolicyFields form={form} />
@@ -109,6 +116,14 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
           </div>
         </details>
         {refused && <Refusal>{refused}</Refusal>}
+        {conflict && slo && (
+          <div className="actions">
+            <a className="button" href={`/slos/${slo.id}`} target="_blank" rel="noreferrer">
+              See theirs in another tab
+            </a>
+            <Button onClick={() => form.onSubmit((values) => save(values, true))()}>Save mine over it</Button>
+          </div>
+        )}
         <div className="actions">
           <Button primary type="submit" busy={create.isPending || change.isPending}>
             {slo ? "Save" : "Add the SLO"}

@@ -21,7 +21,6 @@ export function MeansCard({
       <div className="body stack" aria-live="polite">
         {!asked && <p className="soft">Choose what it is about, and an objective.</p>}
         {refused && <Refusal>{refused}</Refusal>}
-        {check?.refused && <Refusal>The objective {check.refused}.</Refusal>}
         {check && (
           <dl className="facts">
             <dt>Budget</dt>
@@ -37,7 +36,7 @@ export function MeansCard({
           </dl>
         )}
         {check?.warnings
-          .filter((warning) => warning.code !== "resolution_refused" || !check.refused)
+          .filter((warning) => warning.code !== "resolution_refused")
           .map((warning) => (
             <p key={`${warning.code}${warning.rule ?? ""}`} className="row nowrap-start">
               <StateMark state="degraded" />

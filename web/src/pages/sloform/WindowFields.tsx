@@ -1,12 +1,15 @@
 import { Fieldset, NativeSelect, NumberInput, Select, TextInput } from "@mantine/core";
+import type { Schemas } from "../../api/client";
 import type { SloForm } from "./useCheck";
 
 /** The zones that the browser knows, and the one that is set. */
 const zones = (own: string): string[] => [...new Set(["UTC", own, ...Intl.supportedValuesOf("timeZone")])];
 
 /** The objective, and the span of time that it holds for. */
-export function WindowFields({ form }: { form: SloForm }) {
+export function WindowFields({ form, check }: { form: SloForm; check: Schemas["SloCheck"] | null }) {
   const d = form.values;
+  // What would be refused when it is saved is said while one types.
+  const tooFine = check?.refused ? `The objective ${check.refused}.` : undefined;
   return (
     <Fieldset legend="Objective and window">
       <div className="fields roomy">
@@ -17,6 +20,7 @@ export function WindowFields({ form }: { form: SloForm }) {
           inputMode="decimal"
           required
           {...form.getInputProps("target")}
+          error={form.errors.target ?? tooFine}
         />
         <NativeSelect
           label="Window"
