@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { addresses, lines } from "./support/lines.mjs";
 import { startQuorate } from "./support/quorate.mjs";
+import { deleteSlo, makeSlo } from "./support/slos.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
 const NAMES = ["eu-sim", "us-sim", "ap-sim"];
@@ -317,6 +318,8 @@ try {
   await dialog.getByRole("button", { name: "Delete edge-1" }).click();
   await logs.getByText(/Whoever sent logs was deleted\./).waitFor();
 
+  const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
+
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
   for (const colorScheme of ["light", "dark"]) {
@@ -330,6 +333,10 @@ try {
       "/locations",
       "/fleets",
       fleetUrl,
+      "/slos",
+      "/slos/new",
+      sloUrl,
+      `${sloUrl}/edit`,
       "/alerting",
       "/people",
       "/settings",
@@ -355,9 +362,16 @@ try {
   await viewer.getByRole("region", { name: "Votes" }).waitFor();
   for (const name of ["Pause", "Probe now", "Edit", "Acknowledge"])
     assert.equal(await viewer.getByRole("button", { name }).count(), 0, `${name} is absent`);
+  await viewer.goto(quorate.url + sloUrl);
+  await viewer.locator('[data-figure="achieved"]').waitFor();
+  await viewer.getByRole("link", { name: "Report", exact: true }).waitFor();
+  assert.equal(await viewer.getByRole("link", { name: "Edit" }).count(), 0, "Edit is absent");
+  assert.equal(await viewer.getByRole("button", { name: "Delete…" }).count(), 0, "Delete is absent");
   const width = await viewer.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
+
+  await deleteSlo({ page, quorate, step, sloUrl });
 
   assert.equal(mail.mails.filter((m) => m.subject.includes("shop-web")).length, 1, "the fleet's alert is told once");
   assert.equal(

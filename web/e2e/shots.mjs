@@ -19,6 +19,8 @@ const everyPage = {
   incidents: "/incidents",
   locations: "/locations",
   fleets: "/fleets",
+  slos: "/slos",
+  "slo-add": "/slos/new",
   alerting: "/alerting",
   people: "/people",
   settings: "/settings",
@@ -84,6 +86,27 @@ function monitor(n, url) {
   };
 }
 
+/** SLOs of every kind that a monitor can have. */
+function objectives(ids) {
+  const month = { kind: "calendar", duration: "1M", timezone: "Europe/Berlin" };
+  const rolling = (duration) => ({ kind: "rolling", duration });
+  return [
+    { name: "checkout-availability", service: "checkout", monitor: ids[0], target_ppb: 999e6, window: month },
+    { name: "search-any-month", service: "search", monitor: ids[1], target_ppb: 995e6, window: rolling("30d") },
+    { name: "assets-passes", service: "shop", monitor: ids[2], sli: "probe_ratio", target_ppb: 99e7, window: month },
+    {
+      name: "account-quick",
+      service: "account",
+      monitor: ids[3],
+      sli: "latency",
+      threshold_us: 300_000,
+      target_ppb: 95e7,
+      window: rolling("7d"),
+    },
+    { name: "shop-together", service: "shop", members: ids.slice(0, 4), target_ppb: 99e7, window: month },
+  ];
+}
+
 try {
   const first = await browser.newContext({ reducedMotion: "reduce" });
   const page = await first.newPage();
@@ -116,6 +139,8 @@ try {
   for (let n = 0; n < MANY; n++)
     ids.push((await quorate.api("POST", "/monitors", monitor(n, n < 2 ? target.url : steady.url))).id);
   await quorate.api("PATCH", `/monitors/${ids[7]}`, { enabled: false });
+  const slos = [];
+  for (const slo of objectives(ids)) slos.push((await quorate.api("POST", "/slos", slo)).id);
   await until(
     "every monitor has a state",
     async () => {
@@ -125,7 +150,8 @@ try {
     180,
   );
   const one = { monitor: `/monitors/${ids[0]}`, edit: `/monitors/${ids[0]}/edit`, filter: "/monitors?q=group:shop" };
-  await shoot("much", { ...everyPage, ...one }, views);
+  const slo = { slo: `/slos/${slos[0]}`, "slo-edit": `/slos/${slos[0]}/edit` };
+  await shoot("much", { ...everyPage, ...one, ...slo }, views);
 
   target.answer.status = 503;
   target.answer.body = "<h1>503 no backend</h1>";
@@ -146,6 +172,8 @@ try {
       incident: `/incidents/${incident.id}`,
       monitor: `/monitors/${incident.monitor.id}`,
       alerting: "/alerting",
+      slos: "/slos",
+      slo: `/slos/${slos[0]}`,
     },
     views,
   );
