@@ -63,6 +63,7 @@ pub async fn create(
     store::timeline::begin(conn, &interval).await?;
     store::live::lock(conn, &[key.0]).await?;
     place(conn, key, &draft.looks_from).await?;
+    store::plans::note(conn, &[key.0], now).await?;
     if draft.enabled {
         state.triage.edited(conn, key, now).await?;
         ask_at_once(conn, key, &draft.looks_from, actor, now).await?;
@@ -105,6 +106,7 @@ pub async fn update(
     } else {
         place(conn, key, &draft.looks_from).await?;
     }
+    store::plans::note(conn, &[key.0], now).await?;
     match (old.values.enabled, draft.enabled) {
         (_, true) => {
             state.triage.edited(conn, key, now).await?;

@@ -207,19 +207,38 @@ pub async fn set_mark(conn: &mut PgConnection, name: &str, at: Timestamp) -> sql
     Ok(())
 }
 
-/// Monitors with their latency thresholds in use: the limit for "slow", and what latency conditions of
-/// the check compare with; in milliseconds.
+/// What latency of a monitor is compared with.
+#[derive(Debug, Clone)]
+pub struct LimitsRow {
+    pub monitor: MonitorKey,
+    /// The limit for "slow".
+    pub slow_ms: Option<i32>,
+    /// Conditions of the check; those on latency are in milliseconds.
+    pub assertions: serde_json::Value,
+    /// Thresholds of SLOs on latency, in µs.
+    pub slos: Vec<i64>,
+}
+
+/// Monitors with their latency thresholds in use.
 pub async fn thresholds(
     conn: &mut PgConnection,
     monitors: std::ops::Range<i32>,
-) -> sqlx::Result<Vec<(MonitorKey, Option<i32>, serde_json::Value)>> {
+) -> sqlx::Result<Vec<LimitsRow>> {
     sqlx::query!(
-        r#"select monitor_id, slow_ms, coalesce(check_spec -> 'assertions', '[]') as "assertions!"
-           from monitor where monitor_id >= $1 and monitor_id < $2 order by monitor_id"#,
+        r#"select m.monitor_id, m.slow_ms, coalesce(m.check_spec -> 'assertions', '[]') as "assertions!",
+                  coalesce((select array_agg((s.definition ->> 'threshold_us')::int8 order by s.slo_id) from slo s
+                            where s.monitor_id = m.monitor_id and s.deleted_at is null and s.definition ? 'threshold_us'), '{}')
+                      as "slos!"
+           from monitor m where m.monitor_id >= $1 and m.monitor_id < $2 order by m.monitor_id"#,
         monitors.start,
         monitors.end
     )
-    .map(|r| (MonitorKey(r.monitor_id), r.slow_ms, r.assertions))
+    .map(|r| LimitsRow {
+        monitor: MonitorKey(r.monitor_id),
+        slow_ms: r.slow_ms,
+        assertions: r.assertions,
+        slos: r.slos,
+    })
     .fetch_all(conn)
     .await
 }

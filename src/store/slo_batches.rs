@@ -25,6 +25,8 @@ use crate::domain::{
 /// Retries of a run lie at most so far behind it.
 const OVERHANG: Millis = 600_000;
 
+const QUARTER: Millis = 900_000;
+
 /// Reads the results that the window and the lookbacks need, and those of a span `before` it, and says what
 /// was expected. `names` are those
 /// of all locations; the inputs have their timeline and their maintenance already.
@@ -56,7 +58,8 @@ pub(super) async fn read(
             .await?
             .map_or(Millis::MIN, |at| at.as_millisecond()),
     };
-    let parts = sources(wanted, kept, &mut edges(definition, inputs, bounds.start, end));
+    let mut edges = edges(definition, inputs, bounds.start, end);
+    let parts = sources(wanted, kept, &mut edges);
     let of = |grain| -> Vec<(Millis, Millis)> {
         parts.iter().filter(|part| part.0 == grain).map(|(_, from, to)| (*from, *to)).collect()
     };
@@ -69,21 +72,46 @@ pub(super) async fn read(
     let mut batches = single(conn, monitor, &raw, interval, threshold, &mut places).await?;
     let (quarters, days) = (of(Grain::Quarter), of(Grain::Day));
     for row in slo_events::quarters(conn, monitor.key, &quarters, threshold).await? {
-        batches.push(summed(row, 900_000, threshold, &mut places));
+        batches.push(summed(row, QUARTER, threshold, &mut places));
     }
     for row in slo_events::days(conn, monitor.key, &days, threshold).await? {
         batches.push(summed(row, DAY, threshold, &mut places));
     }
     batches.sort_by_key(|batch| (batch.at, batch.location));
-    inputs.plans = vec![Plan {
-        from: monitor.created_at.as_millisecond(),
-        to: Millis::MAX,
-        interval,
-        locations: (0..monitor.locations.len()).map(|place| place as u16).collect(),
-    }];
+    inputs.plans = plans(conn, monitor, wanted.from, &mut places).await?;
+    inputs.summed = edges.iter().any(|edge| {
+        (wanted.from..kept.raw_from.min(wanted.to)).contains(edge) && edge.rem_euclid(QUARTER) != 0
+    });
     inputs.batches = batches;
     inputs.locations = places.names;
     Ok(())
+}
+
+/// What was to be probed from an instant on.
+async fn plans(
+    conn: &mut PgConnection,
+    monitor: &MonitorRow,
+    from: Millis,
+    places: &mut Places<'_>,
+) -> sqlx::Result<Vec<Plan>> {
+    let rows = super::plans::since(conn, monitor.key, super::slo_inputs::instant(from)).await?;
+    let begins: Vec<Millis> = rows.iter().map(|row| row.from_at.as_millisecond()).collect();
+    let ends = begins.iter().skip(1).copied().chain([Millis::MAX]);
+    let plan = |(row, to): (&super::plans::PlanRow, Millis)| Plan {
+        from: row.from_at.as_millisecond(),
+        to,
+        interval: i64::from(row.interval_s) * 1_000,
+        locations: row.locations.iter().map(|key| places.of_location(*key)).collect(),
+    };
+    if rows.is_empty() {
+        return Ok(vec![Plan {
+            from: monitor.created_at.as_millisecond(),
+            to: Millis::MAX,
+            interval: i64::from(monitor.interval_s) * 1_000,
+            locations: monitor.locations.iter().map(|key| places.of_location(*key)).collect(),
+        }]);
+    }
+    Ok(rows.iter().zip(ends).map(plan).collect())
 }
 
 /// Instants at which some figure begins or ends: the window, the lookbacks where events decide, and the

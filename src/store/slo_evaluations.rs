@@ -117,6 +117,18 @@ pub async fn due(conn: &mut PgConnection, before: Timestamp, limit: i64) -> sqlx
     .await
 }
 
+/// Leaves an evaluation as it is until the next turn.
+pub async fn postpone(conn: &mut PgConnection, slo: SloKey, now: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update slo_evaluation set evaluated_at = $2 where slo_id = $1",
+        slo.0,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// A rule between two evaluations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandingRow {

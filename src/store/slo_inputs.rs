@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::slo_batches;
+use super::slo_requests;
 use super::slo_state::{self, MonitorRow};
 use super::slos::SloRow;
 use crate::domain::{
@@ -39,13 +40,15 @@ pub struct View {
     pub as_of: Option<Millis>,
     /// How much earlier than the window and its lookbacks the timeline has to begin.
     pub before: Millis,
+    /// Only what decides: results are left out where time does, and no location or latency is told.
+    pub brief: bool,
     pub now: Timestamp,
 }
 
 impl View {
     /// The present window.
     pub fn current(now: Timestamp) -> Self {
-        Self { asked: Asked::Current, as_of: None, before: 0, now }
+        Self { asked: Asked::Current, as_of: None, before: 0, brief: false, now }
     }
 }
 
@@ -76,7 +79,14 @@ pub async fn of(
     let keys: Vec<i32> = slo.values.subject.monitors().iter().map(|key| key.0).collect();
     let monitors = slo_state::monitors(conn, &keys).await?;
     let swept_at = slo_state::swept_at(conn).await?;
-    let told = watermark(&monitors, swept_at, view.now)?;
+    let mut told = watermark(&monitors, swept_at, view.now)?;
+    let fleet = match slo.values.subject.fleet() {
+        Some(key) => slo_requests::fleet(conn, key).await?.map(|fleet| (key, fleet)),
+        None => None,
+    };
+    if let Some((_, fleet)) = &fleet {
+        told = told.min(fleet.told(view.now));
+    }
     let as_of = view.as_of.unwrap_or_else(|| view.now.as_millisecond());
     let Some((definition, watermark)) = view.asked.of(&objective.definition, told.min(as_of))
     else {
@@ -100,13 +110,21 @@ pub async fn of(
         batches: Vec::new(),
         plans: Vec::new(),
         minutes: Vec::new(),
+        summed: false,
         incidents: Vec::new(),
         standings: BTreeMap::new(),
         identity: identity(slo, &monitors),
     };
     let names = seen.give(&slo.values.subject, objective.composite, &monitors, &mut inputs);
-    if let (Subject::Monitor(_), Some(monitor)) = (&slo.values.subject, one) {
+    let told = !(view.brief && definition.sli.is_time());
+    if let (Subject::Monitor(_), Some(monitor), true) = (&slo.values.subject, one, told) {
         slo_batches::read(conn, monitor, &definition, &names, view.before, &mut inputs).await?;
+    }
+    if let Some((key, fleet)) = fleet {
+        (inputs.minutes, inputs.summed) =
+            slo_requests::minutes(conn, key, fleet.window_s, earliest, watermark).await?;
+        inputs.created_at = Some(fleet.created_at.as_millisecond());
+        inputs.deleted_at = fleet.deleted_at.map(Timestamp::as_millisecond);
     }
     Ok(Some((definition, inputs)))
 }

@@ -102,6 +102,7 @@ impl Triage {
             }
         }
         store::monitors::set_locations(conn, &keys, &of, &location, &position).await?;
+        store::plans::note(conn, &keys, now).await?;
         for key in keys.iter().map(|key| MonitorKey(*key)).filter(|key| enabled.contains(key)) {
             self.edited(conn, key, now).await?;
         }

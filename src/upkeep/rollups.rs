@@ -95,7 +95,7 @@ async fn count_quarter_in(
     let limits: BTreeMap<MonitorKey, Vec<u32>> = store::rollups::thresholds(conn, monitors.clone())
         .await?
         .into_iter()
-        .map(|(monitor, slow, assertions)| (monitor, thresholds_in_use(slow, &assertions)))
+        .map(|row| (row.monitor, thresholds_in_use(row.slow_ms, &row.assertions, &row.slos)))
         .collect();
     let mut counted: Vec<(MonitorKey, LocationKey, Counts)> = Vec::new();
     for group in rows.chunk_by(|a, b| a.monitor == b.monitor) {
@@ -120,8 +120,13 @@ fn sample_of(row: &store::reports::CountRow) -> Option<Sample> {
     })
 }
 
-/// The limits that latency is compared with, in µs, at most six: "slow", and the check's own conditions.
-fn thresholds_in_use(slow_ms: Option<i32>, assertions: &serde_json::Value) -> Vec<u32> {
+/// The limits that latency is compared with, in µs, at most six: those of SLOs first, which are judged by the
+/// counts, then "slow", and the check's own conditions.
+fn thresholds_in_use(
+    slow_ms: Option<i32>,
+    assertions: &serde_json::Value,
+    slos: &[i64],
+) -> Vec<u32> {
     let of_check = assertions.as_array().into_iter().flatten().filter_map(|a| {
         (a.get("on")?.as_str()? == "latency_ms").then(|| a.get("value")?.as_f64()).flatten()
     });
@@ -132,9 +137,15 @@ fn thresholds_in_use(slow_ms: Option<i32>, assertions: &serde_json::Value) -> Ve
         .map(|ms| (ms * 1000.0).clamp(0.0, f64::from(u32::MAX)) as u32)
         .collect();
     all.sort_unstable();
-    all.dedup();
-    all.truncate(6);
-    all
+    let of_slos = slos.iter().filter_map(|us| u32::try_from(*us).ok());
+    let mut chosen: Vec<u32> = Vec::new();
+    for limit in of_slos.chain(all) {
+        if chosen.len() < 6 && !chosen.contains(&limit) {
+            chosen.push(limit);
+        }
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 async fn sum_days(
@@ -219,7 +230,10 @@ mod tests {
             {"on": "latency_ms", "op": "le", "value": 800},
             {"on": "latency_ms", "op": "lt", "value": 0.5}
         ]);
-        assert_eq!(thresholds_in_use(Some(500), &assertions), vec![500, 500_000, 800_000]);
+        assert_eq!(thresholds_in_use(Some(500), &assertions, &[]), vec![500, 500_000, 800_000]);
+        let many = [7, 6, 5, 4, 3, 3];
+        let chosen = thresholds_in_use(Some(500), &assertions, &many);
+        assert_eq!(chosen, vec![3, 4, 5, 6, 7, 500], "those of SLOs go first");
     }
 
     #[test]

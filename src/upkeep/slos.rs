@@ -2,7 +2,7 @@
 //! ones whose data have changed. Each step claims a few rows, so that any number of coordinators share them.
 
 use jiff::{SignedDuration, Timestamp};
-use sqlx::PgPool;
+use sqlx::{Connection, PgPool};
 
 use crate::{store, triage};
 
@@ -13,13 +13,22 @@ const BATCH: i64 = 20;
 /// It is looked so often whether a window is to be frozen.
 const LOOK: SignedDuration = SignedDuration::from_secs(600);
 
-/// Evaluates what is due; true when there may be more.
+/// Evaluates what is due; true when there may be more. One that cannot be evaluated is told to the log and waits
+/// for its next turn, and holds up no other.
 pub(super) async fn refresh(pool: &PgPool, now: Timestamp) -> sqlx::Result<bool> {
     let before = now.saturating_sub(FRESH).unwrap_or(now);
     let mut tx = pool.begin().await?;
     let due = store::slo_evaluations::due(&mut tx, before, BATCH).await?;
     for slo in store::slos::by_keys(&mut tx, &due).await? {
-        triage::slos::refresh(&mut tx, &slo, now).await?;
+        let mut part = tx.begin().await?;
+        match triage::slos::refresh(&mut part, &slo, now).await {
+            Ok(()) => part.commit().await?,
+            Err(error) => {
+                part.rollback().await?;
+                tracing::error!(slo = %slo.uid, %error, "an SLO could not be evaluated");
+                store::slo_evaluations::postpone(&mut tx, slo.key, now).await?;
+            }
+        }
     }
     tx.commit().await?;
     Ok(due.len() as i64 == BATCH)

@@ -3,174 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use jiff::Timestamp;
-use quorate::{
-    domain::{decision::State, ids::MonitorKey},
-    store::{self, timeline::NewInterval},
-};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use crate::support::api::{Api, text};
-
-/// The interface, with a monitor's past to be written.
-struct Scene {
-    api: Api,
-    made: usize,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        Self { api: Api::start().await, made: 0 }
-    }
-
-    /// A monitor without locations, which is no coarser than any target; there since `created`.
-    async fn monitor(&mut self, created: &str) -> (MonitorKey, String) {
-        self.made += 1;
-        let made = self.api.monitor(&format!("m{}", self.made)).await;
-        let id = text(&made["id"]);
-        let created: Timestamp = created.parse().unwrap();
-        let key: i32 = sqlx::query_scalar(
-            "update monitor set created_at = $2::text::timestamptz where uid = $1 returning monitor_id",
-        )
-        .bind(id.parse::<Uuid>().unwrap())
-        .bind(created.to_string())
-        .fetch_one(self.api.db.pool())
-        .await
-        .unwrap();
-        sqlx::query("delete from monitor_state where monitor_id = $1")
-            .bind(key)
-            .execute(self.api.db.pool())
-            .await
-            .unwrap();
-        (MonitorKey(key), id)
-    }
-
-    /// Writes intervals as decisions do: each begins where the one before ends.
-    async fn past(&self, monitor: MonitorKey, timeline: &Value) {
-        let mut conn = self.api.db.pool().acquire().await.unwrap();
-        let mut list: Vec<(Timestamp, Option<Timestamp>, &str)> = timeline
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|s| {
-                let to = s["to"].as_str().map(|to| to.parse().unwrap());
-                (text(&s["from"]).parse().unwrap(), to, s["state"].as_str().unwrap())
-            })
-            .collect();
-        list.sort();
-        let mut end: Option<Timestamp> = None;
-        let begin = async |conn: &mut sqlx::PgConnection, from_at, state: State| {
-            let (state, evidence_stale, low) = (state.code(), false, false);
-            let new = NewInterval { monitor, from_at, state, evidence_stale, low, incident: None };
-            store::timeline::begin(conn, &new).await.unwrap();
-        };
-        for (from, to, state) in list {
-            if let Some(end) = end.filter(|end| *end < from) {
-                begin(&mut conn, end, State::Unknown).await;
-            }
-            let state = [
-                State::Up,
-                State::Degraded,
-                State::Partial,
-                State::Down,
-                State::Unknown,
-                State::Paused,
-            ]
-            .into_iter()
-            .find(|known| known.name() == state)
-            .unwrap();
-            begin(&mut conn, from, state).await;
-            end = to;
-        }
-        if let Some(end) = end {
-            begin(&mut conn, end, State::Unknown).await;
-        }
-    }
-
-    /// Maintenance as it was declared and written down.
-    async fn maintenance(&self, monitor: MonitorKey, list: &Value) {
-        let mut conn = self.api.db.pool().acquire().await.unwrap();
-        for window in list.as_array().into_iter().flatten() {
-            let at = |name: &str| window[name].as_str().map(|at| at.parse::<Timestamp>().unwrap());
-            let start = at("start").unwrap();
-            let new = store::maintenance::NewMaintenance {
-                id: Uuid::now_v7(),
-                name: "upgrade",
-                start_at: start,
-                end_at: at("end").unwrap(),
-                monitors: Some(&[monitor.0]),
-                fleets: None,
-                suppress_alerts: true,
-                exclude_from_slo: window["effect"] != "label",
-                pause_probes: false,
-                correction: window["kind"] == "correction",
-                reason: window["reason"].as_str().unwrap_or_default(),
-                locations: None,
-                declared_by: "test",
-            };
-            store::maintenance::insert(&mut conn, &new, at("declared_at").unwrap_or(start))
-                .await
-                .unwrap();
-            store::maintenance_occurrences::begin_due(
-                &mut conn,
-                Some(new.id),
-                at("end").unwrap(),
-                1,
-            )
-            .await
-            .unwrap();
-        }
-    }
-
-    async fn incidents(&self, monitor: MonitorKey, list: &Value) -> Vec<(String, String)> {
-        let mut names = Vec::new();
-        for incident in list.as_array().into_iter().flatten() {
-            let id = Uuid::now_v7();
-            sqlx::query(
-                "insert into incident (monitor_id, incident_id, subject, severity, peak, started_at, opened_at, ended_at,
-                     resolved_at, acked_at, sentence, evidence)
-                 values ($1, $2, 'monitor:' || $2, 'down', 'down', $3::text::timestamptz, $4::text::timestamptz,
-                     $5::text::timestamptz, $5::text::timestamptz, $6::text::timestamptz, '', '{}')",
-            )
-            .bind(monitor.0)
-            .bind(id)
-            .bind(incident["started_at"].as_str())
-            .bind(incident["opened_at"].as_str().or(incident["started_at"].as_str()))
-            .bind(incident["ended_at"].as_str())
-            .bind(incident["acked_at"].as_str())
-            .execute(self.api.db.pool())
-            .await
-            .unwrap();
-            names.push((text(&incident["id"]), id.to_string()));
-        }
-        names
-    }
-
-    /// Puts the clock behind `as_of`, with a coordinator that swept all the time.
-    async fn wait_for(&self, as_of: &str) {
-        let as_of: Timestamp = as_of.parse().unwrap();
-        let ahead = as_of.duration_since(self.api.clock.now()).as_secs() + 10;
-        self.api.later(u64::try_from(ahead).unwrap_or(0));
-        sqlx::query("update sweep set sweep_at = $1::text::timestamptz")
-            .bind(self.api.clock.now().to_string())
-            .execute(self.api.db.pool())
-            .await
-            .unwrap();
-    }
-
-    /// Saves an SLO, also one that is too fine for its monitor.
-    async fn slo(&mut self, slo: &Value, about: (&str, Value)) -> String {
-        let mut body = slo.clone();
-        self.made += 1;
-        body["name"] = format!("slo {}", self.made).into();
-        body[about.0] = about.1;
-        text(&self.api.post("slos", body).await.is(201)["id"])
-    }
-
-    async fn report(&self, id: &str, as_of: &str) -> Value {
-        self.api.get(&format!("slos/{id}/report?as_of={as_of}")).await.is(200)
-    }
-}
+use crate::support::{api::text, slo::Scene};
 
 fn cases(name: &str) -> Vec<Value> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/slo").join(name);
@@ -259,4 +94,230 @@ async fn every_vector_of_time_comes_out_of_stored_intervals() {
         let got = scene.report(&id, file["as_of"].as_str().unwrap()).await;
         check(title, case, &got, &ids);
     }
+}
+
+/// Results written out that a case only describes, as in the tests of the tool.
+fn events(case: &Value) -> Value {
+    let mut list = case["file"]["events"].as_array().cloned().unwrap_or_default();
+    list.extend(case["file"]["slots"].as_array().into_iter().flatten().cloned());
+    for run in case["expand"].as_array().into_iter().flatten() {
+        let mut at: Timestamp = run["start"].as_str().unwrap().parse().unwrap();
+        let step = jiff::SignedDuration::from_secs(run["step_s"].as_i64().unwrap());
+        for _ in 0..run["times"].as_u64().unwrap() {
+            for part in run["pattern"].as_str().unwrap().split(", ") {
+                let (count, outcome) = part.split_once(' ').unwrap();
+                for _ in 0..count.parse::<u32>().unwrap() {
+                    list.push(json!({"at": at.to_string(), "location": run["location"], "outcome": outcome}));
+                    at += step;
+                }
+            }
+        }
+    }
+    list.into()
+}
+
+#[tokio::test]
+async fn vectors_of_results_come_out_of_stored_results() {
+    let files = [
+        "06-quorum-matrix.json",
+        "07-interval-change.json",
+        "13-openslo-methods.json",
+        "14-latency.json",
+    ];
+    let all = files.iter().flat_map(|name| cases(name).into_iter().map(move |case| (name, case)));
+    let of_results = all.filter(|(_, case)| {
+        let slo = &case["file"]["slo"];
+        let by_slices =
+            slo["weight"].as_str().is_some_and(|weight| weight.starts_with("slice_mean"));
+        ["probe_ratio", "latency"].iter().any(|sli| slo["sli"] == *sli) && !by_slices
+    });
+    let mut count = 0;
+    for (name, case) in of_results {
+        let mut scene = Scene::new().await;
+        let events = events(&case);
+        let mut names: Vec<&str> =
+            events.as_array().unwrap().iter().map(|e| e["location"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            scene.api.post("locations", json!({ "name": name })).await.is(201);
+        }
+        let (key, id) = scene.monitor("2026-05-31T00:00:00Z").await;
+        scene
+            .past(key, &json!([{"from": "2026-05-31T00:00:00Z", "to": null, "state": "up"}]))
+            .await;
+        scene.results(key, &events).await;
+        if name.starts_with("07-") {
+            // Every minute until noon, every five minutes from then on.
+            scene.wait_for("2026-06-01T11:59:50Z").await;
+            let slower = json!({"interval_s": 300});
+            scene.api.patch(&format!("monitors/{id}"), slower).await.is(200);
+        }
+        let as_of = case["file"]["as_of"].as_str().unwrap();
+        scene.wait_for(as_of).await;
+        let slo = scene.slo(&case["file"]["slo"], ("monitor", json!(id))).await;
+        let got = scene.report(&slo, as_of).await;
+        check(&format!("{name}, {}", case["title"]), &case, &got, &[]);
+        count += 1;
+    }
+    assert!(count >= 6, "{count}");
+}
+
+#[tokio::test]
+async fn a_target_finer_than_the_probe_can_tell_is_not_saved() {
+    let scene = Scene::new().await;
+    scene.api.post("locations", json!({"name": "eu"})).await.is(201);
+    let monitor = json!({"name": "shop", "interval_s": 30, "check": {"kind": "http", "url": "https://shop.example/"}});
+    scene.api.post("monitors", monitor).await.is(201);
+    // One location: two bad rounds of 30 s are the smallest outage; 30 days at 99.999 % allow 25.92 s.
+    let slo = |ppb: u64| json!({"name": "shop", "monitor": "shop", "target_ppb": ppb, "window": {"kind": "rolling", "duration": "30d"}});
+    let refused = scene.api.post("slos", slo(999_990_000)).await.refuses(422, "target_ppb");
+    assert!(refused.contains("1\u{a0}min"), "{refused}");
+    let checked = scene.api.post("slos/check", slo(999_990_000)).await.is(200);
+    assert_eq!(checked["warnings"][0]["code"], "resolution_refused");
+    assert_eq!(
+        (&checked["smallest_outage_ms"], &checked["budget_ms"]),
+        (&json!(60_000), &json!(25_920))
+    );
+    assert!(checked["refused"].is_string(), "{checked}");
+    let warned = scene.api.post("slos", slo(999_000_000)).await.is(201);
+    assert_eq!(warned["warnings"][0]["code"], "resolution_warn", "{warned}");
+    let checked = scene.api.post("slos/check", slo(990_000_000)).await.is(200);
+    assert_eq!((&checked["warnings"], &checked["refused"]), (&json!([]), &Value::Null));
+}
+
+#[tokio::test]
+async fn an_slo_is_saved_listed_changed_and_deleted() {
+    let mut scene = Scene::new().await;
+    let (bad, bad_id) = scene.monitor("2026-01-01T00:00:00Z").await;
+    let (good, good_id) = scene.monitor("2026-01-01T00:00:00Z").await;
+    let up = json!({"from": "2026-01-01T00:00:00Z", "to": "2026-02-20T00:00:00Z", "state": "up"});
+    let down =
+        json!({"from": "2026-02-20T00:00:00Z", "to": "2026-02-20T02:00:00Z", "state": "down"});
+    let again = json!({"from": "2026-02-20T02:00:00Z", "to": null, "state": "up"});
+    scene.past(bad, &json!([up, down, again])).await;
+    scene.past(good, &json!([{"from": "2026-01-01T00:00:00Z", "to": null, "state": "up"}])).await;
+    scene.wait_for("2026-03-01T12:00:00Z").await;
+    let body = |name: &str, monitor: &str| {
+        json!({"name": name, "service": "shop", "owner": "Ada", "labels": {"tier": "1"}, "monitor": monitor,
+            "target_ppb": 999_000_000_u64, "window": {"kind": "rolling", "duration": "30d", "timezone": "Europe/Berlin"}})
+    };
+    scene.api.post("slos", body("good", &good_id)).await.is(201);
+    let made = scene.api.post("slos", body("bad", &bad_id)).await;
+    let etag = made.headers["etag"].to_str().unwrap().to_owned();
+    let made = made.is(201);
+    assert_eq!((&made["now"]["state"], &made["target_pct"]), (&json!("breached"), &json!("99.9")));
+    assert_eq!(made["rules"].as_array().unwrap().len(), 4);
+    let id = text(&made["id"]);
+    scene.api.post("slos", body("bad", &bad_id)).await.refuses(409, "name");
+    let all = scene.api.get("slos").await.is(200);
+    let names: Vec<_> = all["items"].as_array().unwrap().iter().map(|s| text(&s["name"])).collect();
+    assert_eq!(names, ["bad", "good"], "the least left first");
+    let first = scene.api.get("slos?limit=1").await.is(200);
+    let next =
+        scene.api.get(&format!("slos?limit=1&cursor={}", text(&first["next"]))).await.is(200);
+    assert_eq!((&next["items"][0]["name"], &next["next"]), (&json!("good"), &Value::Null));
+    let path = format!("slos/{id}");
+    let changed =
+        scene.api.patch(&path, json!({"target_ppb": 990_000_000_u64, "owner": null})).await.is(200);
+    assert_eq!((&changed["definition_revision"], &changed["revision"]), (&json!(2), &json!(2)));
+    assert_eq!((&changed["owner"], &changed["now"]["state"]), (&json!(""), &json!("ok")));
+    let renamed = scene.api.patch(&path, json!({"name": "worse"})).await.is(200);
+    assert_eq!((&renamed["definition_revision"], &renamed["revision"]), (&json!(2), &json!(3)));
+    let late = [
+        (
+            "authorization",
+            &*format!("Bearer {}", crate::support::api::key_of(quorate::api::auth::Role::Admin)),
+        ),
+        ("if-match", &*etag),
+    ];
+    scene.api.plain(axum::http::Method::PATCH, &path, json!({"name": "x"}), &late).await.is(409);
+    scene
+        .api
+        .patch(&path, json!({"window": {"kind": "rolling", "duration": "0d"}}))
+        .await
+        .refuses(422, "window.duration");
+    scene.api.patch(&path, json!({"sli": "slices", "slice_target": 0.9})).await.refuses(422, "sli");
+    scene.api.patch(&path, json!({"monitor": "nobody"})).await.refuses(422, "monitor");
+    scene.api.patch(&path, json!({"nonsense": 1})).await.refuses(422, "nonsense");
+    scene.api.delete(&path).await.is(204);
+    scene.api.get(&path).await.is(404);
+    scene.api.post("slos", body("worse", &bad_id)).await.is(201);
+}
+
+#[tokio::test]
+async fn simulations_are_of_the_same_engine_and_store_nothing() {
+    let mut scene = Scene::new().await;
+    let case = &cases("09-open-outage.json")[0];
+    let got = scene.api.post("slos/simulate", case["file"].clone()).await.is(200);
+    check("simulated", case, &got, &[]);
+    let (key, id) = scene.monitor("2026-01-01T00:00:00Z").await;
+    scene.past(key, &case["file"]["timeline"]).await;
+    let as_of = case["file"]["as_of"].as_str().unwrap();
+    scene.wait_for(as_of).await;
+    let slo = scene.slo(&case["file"]["slo"], ("monitor", json!(id))).await;
+    let path = format!("slos/{slo}/simulate");
+    let stored = scene.api.post(&path, json!({"as_of": as_of})).await.is(200);
+    check("stored", case, &stored, &[]);
+    let milder = json!({"as_of": as_of, "slo": {"target_ppb": 990_000_000_u64}});
+    let milder = scene.api.post(&path, milder).await.is(200);
+    assert_eq!((&milder["slo"]["target_pct"], &milder["state"]), (&json!("99"), &json!("ok")));
+    assert_eq!(milder["time_ms"], stored["time_ms"]);
+    let posted = json!({"as_of": "2026-06-10T00:00:00Z",
+        "timeline": [{"from": "2026-06-01T00:00:00Z", "to": null, "state": "up"}]});
+    let posted = scene.api.post(&path, posted).await.is(200);
+    assert_eq!(posted["outages"]["count"], 0);
+    scene
+        .api
+        .post(&path, json!({"created_at": "2026-01-01T00:00:00Z"}))
+        .await
+        .refuses(422, "created_at");
+    let wrong = json!({"slo": {"target_ppb": 0}});
+    scene.api.post(&path, wrong).await.refuses(422, "slo.target_ppb");
+    let saved = scene.api.get(&format!("slos/{slo}")).await.is(200);
+    assert_eq!(saved["target_ppb"], 999_000_000);
+}
+
+#[tokio::test]
+async fn history_tells_what_was_left_at_each_end_of_a_day() {
+    let mut scene = Scene::new().await;
+    let (key, id) = scene.monitor("2026-01-01T00:00:00Z").await;
+    let past = json!([
+        {"from": "2026-01-01T00:00:00Z", "to": "2026-06-10T12:00:00Z", "state": "up"},
+        {"from": "2026-06-10T12:00:00Z", "to": "2026-06-10T12:20:00Z", "state": "down"},
+        {"from": "2026-06-10T12:20:00Z", "to": null, "state": "up"},
+    ]);
+    scene.past(key, &past).await;
+    scene.wait_for("2026-06-16T00:00:00Z").await;
+    let slo =
+        json!({"target_ppb": 999_000_000_u64, "window": {"kind": "calendar", "duration": "1M"}});
+    let slo = scene.slo(&slo, ("monitor", json!(id))).await;
+    let history =
+        scene.api.get(&format!("slos/{slo}/history?to=2026-06-16T00:00:00Z")).await.is(200);
+    let points = history["points"].as_array().unwrap();
+    assert_eq!((points.len(), &history["unit"]), (15, &json!("ms")));
+    assert_eq!(points[8]["budget_left"], 2_592_000, "the whole month's before the outage");
+    assert_eq!(
+        (&points[9]["at"], &points[9]["budget_left"]),
+        (&json!("2026-06-11T00:00:00.000Z"), &json!(1_392_000))
+    );
+    let last = scene.report(&slo, "2026-06-16T00:00:00Z").await;
+    assert_eq!(last["budget"]["remaining_ms"], points[14]["budget_left"]);
+    let rolling =
+        json!({"target_ppb": 999_000_000_u64, "window": {"kind": "rolling", "duration": "3d"}});
+    let rolling = scene.slo(&rolling, ("monitor", json!(id))).await;
+    let path =
+        format!("slos/{rolling}/history?step=6h&from=2026-06-10T00:00:00Z&to=2026-06-14T00:00:00Z");
+    let points = scene.api.get(&path).await.is(200)["points"].clone();
+    let down: Vec<i64> =
+        points.as_array().unwrap().iter().map(|p| p["down_ms"].as_i64().unwrap()).collect();
+    // In the window of three days from the first look after it until it leaves.
+    assert_eq!(
+        down,
+        [
+            0, 0, 1_200_000, 1_200_000, 1_200_000, 1_200_000, 1_200_000, 1_200_000, 1_200_000,
+            1_200_000, 1_200_000, 1_200_000, 1_200_000, 1_200_000, 0, 0
+        ]
+    );
+    scene.api.get(&format!("slos/{slo}/history?step=2d")).await.refuses(422, "step");
 }

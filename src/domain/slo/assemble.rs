@@ -5,7 +5,7 @@ use super::budget::{self, Budget};
 use super::burn::{self, Standing};
 use super::definition::{Definition, Rule, RuleSeverity, Sli};
 use super::evaluate::{Burns, Engine, Inputs, Truth, View, judge, outages, uptime};
-use super::evidence::{Counts, Timing};
+use super::evidence::Counts;
 use super::measure::Measured;
 use super::natural::Natural;
 use super::outage;
@@ -133,7 +133,6 @@ fn slo(definition: &Definition, inputs: &Inputs) -> Slo {
 }
 
 fn window_of(definition: &Definition, inputs: &Inputs, view: &View) -> WindowOf {
-    let summed = inputs.batches.iter().any(|batch| matches!(batch.timing, Timing::Many { .. }));
     WindowOf {
         start: stamp(view.bounds.start),
         end: stamp(view.bounds.end),
@@ -142,7 +141,7 @@ fn window_of(definition: &Definition, inputs: &Inputs, view: &View) -> WindowOf 
         watermark: stamp(inputs.watermark),
         complete: !definition.window.is_rolling() && view.end == view.bounds.end,
         tzdata: window::zones_version().to_owned(),
-        resolution: if summed { "quarter_hour" } else { "event" }.to_owned(),
+        resolution: if inputs.summed { "quarter_hour" } else { "event" }.to_owned(),
     }
 }
 

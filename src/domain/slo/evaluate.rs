@@ -36,6 +36,8 @@ pub struct Inputs {
     pub plans: Vec<Plan>,
     /// Requests of the fleet, for that indicator.
     pub minutes: Vec<Minute>,
+    /// A figure has an edge where results or requests are left as sums of quarter hours only.
+    pub summed: bool,
     pub incidents: Vec<Incident>,
     /// How the rules stood after the evaluation before, by name.
     pub standings: BTreeMap<String, burn::Standing>,

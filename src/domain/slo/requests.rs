@@ -23,6 +23,27 @@ pub struct Minute {
     pub bad: u64,
 }
 
+impl Minute {
+    /// The minutes of a longer step in which the source was heard, its requests spread evenly over them: no
+    /// request is lost, and none fails in a minute that had none.
+    pub fn spread(at: Millis, minutes: u64, total: u64, bad: u64) -> impl Iterator<Item = Self> {
+        let bad = bad.min(total);
+        let wide = u128::from;
+        let before = move |k: u64| (wide(total) * wide(k) / wide(minutes.max(1))) as u64;
+        let bad_before = move |requests: u64| {
+            (wide(bad) * wide(requests)).checked_div(wide(total)).unwrap_or(0) as u64
+        };
+        (0..minutes).map(move |k| {
+            let (from, to) = (before(k), before(k + 1));
+            Self {
+                at: at + k as Millis * MINUTE,
+                total: to - from,
+                bad: bad_before(to) - bad_before(from),
+            }
+        })
+    }
+}
+
 /// Requests ready to be measured.
 #[derive(Debug, Clone)]
 pub struct Requests<'a> {
@@ -175,6 +196,17 @@ mod tests {
         let out = Spans::union([(8 * MINUTE, 10 * MINUTE)]);
         let up = |from, to| Piece::new(from * MINUTE, to * MINUTE, Condition::Up);
         (Timeline::new(0, 10 * MINUTE, [up(0, 4), down, up(5, 10)]).excluding(&out), out)
+    }
+
+    #[test]
+    fn spreading_loses_nothing() {
+        for (total, bad) in [(0, 0), (7, 7), (100, 3), (31, 30), (1_000_001, 999_999), (5, 9)] {
+            let minutes: Vec<Minute> = Minute::spread(900_000, 15, total, bad).collect();
+            assert_eq!(minutes.iter().map(|m| m.total).sum::<u64>(), total);
+            assert_eq!(minutes.iter().map(|m| m.bad).sum::<u64>(), bad.min(total));
+            assert!(minutes.iter().all(|m| m.bad <= m.total), "{minutes:?}");
+            assert_eq!((minutes[0].at, minutes[14].at), (900_000, 900_000 + 14 * MINUTE));
+        }
     }
 
     #[test]

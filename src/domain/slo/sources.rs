@@ -42,11 +42,7 @@ pub struct Wanted {
 const FEW: u64 = 20_000;
 
 /// Adjoining parts that cover a span in order. `edges` are instants at which a figure begins or ends.
-pub fn sources(
-    wanted: Wanted,
-    kept: Kept,
-    edges: &mut Vec<Millis>,
-) -> Vec<(Grain, Millis, Millis)> {
+pub fn sources(wanted: Wanted, kept: Kept, edges: &mut [Millis]) -> Vec<(Grain, Millis, Millis)> {
     let Wanted { from, to, per_hour, decides } = wanted;
     let mut out: Vec<(Grain, Millis, Millis)> = Vec::new();
     let hours = (to - from).max(0) as u64 / 3_600_000 + 1;

@@ -28,8 +28,8 @@ use crate::store::{
 /// Evaluates the present window of an SLO, whose row the caller has locked, keeps what came of it, and tells
 /// whoever is to hear of it.
 pub async fn refresh(conn: &mut PgConnection, slo: &SloRow, now: Timestamp) -> sqlx::Result<()> {
-    let Some((definition, mut inputs)) = slo_inputs::read(conn, slo, View::current(now)).await?
-    else {
+    let view = View { brief: true, ..View::current(now) };
+    let Some((definition, mut inputs)) = slo_inputs::read(conn, slo, view).await? else {
         return Ok(());
     };
     let before = store::slo_evaluations::standings(conn, slo.key).await?;

@@ -95,6 +95,7 @@ pub(super) fn inputs() -> Inputs {
             locations: (0..6).collect(),
         }],
         minutes: Vec::new(),
+        summed: false,
         incidents: incidents(),
         standings: Default::default(),
         identity: Identity {

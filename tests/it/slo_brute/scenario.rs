@@ -173,6 +173,7 @@ impl Scenario {
             batches: Vec::new(),
             plans: Vec::new(),
             minutes: Vec::new(),
+            summed: false,
             incidents: Vec::new(),
             standings: BTreeMap::new(),
             identity: Identity::default(),

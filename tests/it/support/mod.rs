@@ -13,6 +13,7 @@ pub(crate) mod listeners;
 pub(crate) mod mail_sink;
 pub(crate) mod scratch;
 pub(crate) mod sender;
+pub(crate) mod slo;
 pub(crate) mod targets;
 pub(crate) mod watch;
 pub(crate) mod whole;

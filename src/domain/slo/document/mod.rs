@@ -92,6 +92,7 @@ pub fn read(value: Value) -> Result<(Definition, Inputs), Invalid> {
         batches: Vec::new(),
         plans: Vec::new(),
         minutes: seen::minutes(fields.list("requests")?)?,
+        summed: false,
         incidents: seen::incidents(fields.list("incidents")?)?,
         standings: Default::default(),
         identity: Identity {

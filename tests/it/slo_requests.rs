@@ -1,0 +1,113 @@
+//! An SLO on real requests: what a fleet's balancer saw, by the minute, and by the quarter hour later.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::support::{
+    api::text,
+    fleet_traffic::{judge, minute, send},
+    slo::Scene,
+};
+
+/// A minute of traffic, sent when it is over.
+async fn passes(scene: &Scene, fleet: &str, at: Timestamp, bad: Option<&str>) {
+    scene.wait_for(&(at + SignedDuration::from_secs(51)).to_string()).await;
+    send(&scene.api, fleet, minute(at, bad)).await;
+    judge(&scene.upkeep()).await;
+}
+
+/// A quarter of an hour of traffic, in the last five minutes of which one of four instances fails half of
+/// its requests, and some more that end it for whoever judges.
+async fn traffic(scene: &Scene, fleet: &str, start: Timestamp) {
+    for k in 0..18 {
+        let at = start + SignedDuration::from_secs(60 * k);
+        passes(scene, fleet, at, (10..15).contains(&k).then_some("app2")).await;
+    }
+}
+
+/// Requests and failures of the span, as the fleet's page tells them.
+async fn told(scene: &Scene, fleet: &str, from: Timestamp, to: Timestamp) -> (u64, u64) {
+    let path = format!("fleets/{fleet}/health?from={from}&to={to}");
+    let series = scene.api.get(&path).await.is(200)["series"].clone();
+    let sum = |name: &str| {
+        series.as_array().unwrap().iter().filter_map(|step| step[name].as_u64()).sum::<u64>()
+    };
+    (sum("requests"), sum("failed"))
+}
+
+fn counts(report: &Value) -> (u64, u64) {
+    let events = &report["events"];
+    let (good, total) = (events["good"].as_u64().unwrap(), events["total"].as_u64().unwrap());
+    (total, total - good)
+}
+
+#[tokio::test]
+async fn requests_are_those_of_the_fleet_now_and_as_quarter_hours() {
+    let mut scene = Scene::new().await;
+    let fleet = text(&scene.api.post("fleets", json!({"name": "shop"})).await.is(201)["id"]);
+    let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+    traffic(&scene, &fleet, start).await;
+    let slo = json!({"target_ppb": 990_000_000_u64, "coverage_min": 0.001,
+        "window": {"kind": "calendar", "duration": "1d"}});
+    let no_monitor = json!({"name": "x", "fleet": "shop", "target_ppb": 990_000_000_u64, "fallback": "monitor",
+        "window": {"kind": "rolling", "duration": "1d"}});
+    scene.api.post("slos", no_monitor).await.refuses(422, "monitor");
+    let id = scene.slo(&slo, ("fleet", json!("shop"))).await;
+    let end = start + SignedDuration::from_secs(900);
+    let path = format!("slos/{id}/report?window={start}..{end}");
+    let report = scene.api.get(&path).await.is(200);
+    assert_eq!(
+        (&report["slo"]["sli"], &report["window"]["resolution"]),
+        (&json!("requests"), &json!("event"))
+    );
+    let (requests, failed) = told(&scene, &fleet, start, end).await;
+    assert_eq!(counts(&report), (requests, failed));
+    assert!(requests == 15 * 960 && failed > 5 * 100, "{requests} {failed}");
+    assert_eq!(report["requests"]["by_monitor_ms"], 0);
+    // Three hours later only quarter hours are left, and nothing is lost.
+    let later = start + SignedDuration::from_hours(5);
+    for k in 0..3 {
+        passes(&scene, &fleet, later + SignedDuration::from_secs(60 * k), None).await;
+    }
+    let report = scene.api.get(&path).await.is(200);
+    assert_eq!(report["window"]["resolution"], "quarter_hour");
+    assert_eq!(counts(&report), (requests, failed));
+}
+
+#[tokio::test]
+async fn quiet_minutes_count_by_the_monitor() {
+    let mut scene = Scene::new().await;
+    let fleet = text(&scene.api.post("fleets", json!({"name": "shop"})).await.is(201)["id"]);
+    let (monitor, _) = scene.monitor("2026-02-01T00:00:00Z").await;
+    let past = json!([
+        {"from": "2026-02-01T00:00:00Z", "to": "2026-03-01T11:55:00Z", "state": "up"},
+        {"from": "2026-03-01T11:55:00Z", "to": "2026-03-01T12:00:00Z", "state": "down"},
+        {"from": "2026-03-01T12:00:00Z", "to": null, "state": "up"},
+    ]);
+    scene.past(monitor, &past).await;
+    let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+    // The fleet was made before its traffic, and is judged by the monitor until then.
+    sqlx::query("update fleet set created_at = '2026-02-01T00:00:00Z'")
+        .execute(scene.api.db.pool())
+        .await
+        .unwrap();
+    traffic(&scene, &fleet, start).await;
+    let slo = json!({"target_ppb": 990_000_000_u64, "fallback": "monitor", "monitor": "m1",
+        "window": {"kind": "rolling", "duration": "1d"}});
+    let id = scene.slo(&slo, ("fleet", json!("shop"))).await;
+    let path = format!("slos/{id}/report?window=2026-03-01T11:50:00Z..2026-03-01T12:15:00Z");
+    let report = scene.api.get(&path).await.is(200);
+    let shares = &report["requests"];
+    assert_eq!(
+        (&shares["by_requests_ms"], &shares["by_monitor_ms"]),
+        (&json!(900_000), &json!(600_000)),
+        "{report}"
+    );
+    // Five minutes down by the monitor, and the share of failed requests of fifteen minutes.
+    let (requests, failed) =
+        told(&scene, &fleet, start, start + SignedDuration::from_secs(900)).await;
+    let share = failed as f64 / requests as f64;
+    let expected = 1.0 - (300.0 + share * 900.0) / 1_500.0;
+    let ratio = report["availability"]["ratio"].as_f64().unwrap();
+    assert!((ratio - expected).abs() < 1e-6, "{ratio} {expected}");
+}
