@@ -1,8 +1,17 @@
 import { amount, leftShare } from "../lib/slos";
 
-/** What is left of a budget: a bar in ink, the share, and the amount. Overspent is an empty bar and a minus. */
-export function BudgetBar(props: { ratio: number | null | undefined; left: number | null | undefined; unit: string }) {
-  const { ratio, left, unit } = props;
+/**
+ * What is left of a budget: a bar in ink, the share, and the amount. Overspent is an empty bar and a minus;
+ * without enough data it is hatched, and nothing is claimed.
+ */
+export function BudgetBar(props: {
+  state: string | null | undefined;
+  ratio: number | null | undefined;
+  left: number | null | undefined;
+  unit: string;
+}) {
+  const { state, left, unit } = props;
+  const ratio = state === "no_data" ? null : props.ratio;
   const known = ratio !== null && ratio !== undefined;
   const width = Math.max(0, Math.min(1, ratio ?? 0)) * 100;
   return (

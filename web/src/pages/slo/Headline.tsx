@@ -1,6 +1,7 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { StateWord } from "../../components/StateMark";
+import { NONE } from "../../lib/format";
 import { aboutOf, amount, firingWords, leftShare, ofWindow, pct, sloMark, sloWord } from "../../lib/slos";
 import { clock, epoch, utc, zoneLabel } from "../../lib/time";
 import { Actions } from "./Actions";
@@ -73,8 +74,11 @@ function Big({ report }: { report: Report }) {
     ["achieved", pct(availability.pct), standingWord],
     [
       "left",
-      amount(leftOf(report), unit),
-      `budget left, ${leftShare(budget.remaining_ratio)} of ${amount(totalOf(report), unit)}`,
+      // Before anything was measured a whole budget would be a claim.
+      availability.pct == null ? NONE : amount(leftOf(report), unit),
+      availability.pct == null
+        ? "budget left; nothing was measured yet"
+        : `budget left, ${leftShare(budget.remaining_ratio)} of ${amount(totalOf(report), unit)}`,
     ],
   ];
   return (

@@ -112,7 +112,7 @@ function Row({ word, report }: { word: string; report: Report }) {
       <td className="num">{pct(report.availability.pct)}</td>
       <td className="num">{amount(totalOf(report), unit)}</td>
       <td>
-        <BudgetBar ratio={report.budget.remaining_ratio} left={leftOf(report)} unit={unit} />
+        <BudgetBar state={report.state} ratio={report.budget.remaining_ratio} left={leftOf(report)} unit={unit} />
       </td>
       <td>
         <StateWord state={sloMark(report.state)} word={sloWord(report.state)} />

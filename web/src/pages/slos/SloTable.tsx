@@ -69,7 +69,12 @@ function Row({ slo, here, narrow }: { slo: Slo; here: boolean; narrow: (service:
         <span className="phone-only small-weight muted"> of {pct(slo.target_pct)}</span>
       </td>
       <td className="second">
-        <BudgetBar ratio={slo.now?.remaining_ratio} left={slo.now?.budget_left} unit={slo.now?.unit ?? "ms"} />
+        <BudgetBar
+          state={state}
+          ratio={slo.now?.remaining_ratio}
+          left={slo.now?.budget_left}
+          unit={slo.now?.unit ?? "ms"}
+        />
       </td>
       <td className="off soft nowrap">{windowWords(slo.window, false)}</td>
     </tr>
