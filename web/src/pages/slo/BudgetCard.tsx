@@ -2,13 +2,14 @@ import { api, type Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { Failed, Loading } from "../../components/Status";
+import type { Interval } from "../../components/Strip";
 import { useTwin } from "../../components/Twin";
 import { percent } from "../../lib/format";
 import { amount, lasting, pct, sloWord } from "../../lib/slos";
 import { epoch, utc, when, zoneLabel } from "../../lib/time";
 import { verdictLane } from "../monitor/TimelineCard";
 import { BudgetDrawing } from "./BudgetDrawing";
-import { stepFor, stepsOf } from "./budget";
+import { beginOf, stepFor, stepsOf } from "./budget";
 import { periodWord, totalOf, unitOf } from "./words";
 
 const resolutions = { "1h": "hour", "6h": "6\u00a0hours", "1d": "day" };
@@ -18,21 +19,23 @@ export function BudgetCard({ slo, report, now }: { slo: Schemas["Slo"]; report: 
   const twin = useTwin();
   const { start, watermark } = report.window;
   const [from, told] = [epoch(start) ?? 0, epoch(watermark) ?? 0];
-  const step = stepFor(told - from);
-  const begun = told > from;
+  const begin = beginOf(report);
+  const since = new Date(begin * 1000).toISOString();
+  const step = stepFor(told - begin);
+  const begun = told > begin;
   const zone = report.slo.window.timezone;
   const keep = { enabled: begun, placeholderData: <T,>(before: T) => before };
   const history = api.useQuery(
     "get",
     "/api/v1/slos/{id}/history",
-    { params: { path: { id: slo.id }, query: { step, from: hour(start), to: watermark } } },
+    { params: { path: { id: slo.id }, query: { step, from: hour(since), to: watermark } } },
     keep,
   );
   const single = slo.subject === "monitor" ? (slo.monitor?.id ?? null) : null;
   const timeline = api.useQuery(
     "get",
     "/api/v1/monitors/{id}/timeline",
-    { params: { path: { id: single ?? "" }, query: { from: start, to: watermark } } },
+    { params: { path: { id: single ?? "" }, query: { from: since, to: watermark } } },
     { ...keep, enabled: begun && single !== null },
   );
   const passed = lasting((told - from) * 1000);
@@ -42,7 +45,11 @@ export function BudgetCard({ slo, report, now }: { slo: Schemas["Slo"]; report: 
       beside={
         <span>
           {lasting(report.window.length_ms)}
-          {report.slo.window.kind !== "rolling" && !report.window.complete && `, of which ${passed} have passed`}
+          {begin > from && `, watched since ${when(begin, now, zone)}`}
+          {begin === from &&
+            report.slo.window.kind !== "rolling" &&
+            !report.window.complete &&
+            `, of which ${passed} have passed`}
           {" · "}
           {zoneLabel(told, zone)}
         </span>
@@ -64,7 +71,7 @@ export function BudgetCard({ slo, report, now }: { slo: Schemas["Slo"]; report: 
           <BudgetDrawing
             report={report}
             steps={stepsOf(history.data, report)}
-            states={timeline.data ? verdictLane(timeline.data) : null}
+            states={timeline.data ? untilTold(verdictLane(timeline.data), watermark) : null}
             now={now}
           />
         ))}
@@ -77,6 +84,11 @@ function nominalWords(report: Schemas["SloReport"]): string {
   const { nominal_ms, total_ms } = report.budget;
   if (nominal_ms == null || total_ms == null || nominal_ms - total_ms < 1000) return "";
   return `, of ${lasting(nominal_ms)} if all of the window were known`;
+}
+
+/** What lasts is drawn up to where figures are told, and not into the rest of the window. */
+function untilTold(states: readonly Interval[], watermark: string): Interval[] {
+  return states.map((piece) => ({ ...piece, to: piece.to ?? watermark }));
 }
 
 /** A rolling window's start moves with every second; the question moves with every hour. */

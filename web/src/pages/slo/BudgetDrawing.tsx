@@ -6,7 +6,7 @@ import { plural } from "../../lib/format";
 import { amount, lasting } from "../../lib/slos";
 import { day, epoch, hourMinute, when } from "../../lib/time";
 import { useWidth } from "../../lib/useWidth";
-import { levels, openStretches, reach, runsOf, since, type Step } from "./budget";
+import { beginOf, levels, openStretches, reach, runsOf, since, type Step } from "./budget";
 import { leftOf, totalOf, unitOf } from "./words";
 
 const ROW = 26;
@@ -27,7 +27,7 @@ export function BudgetDrawing({ report, steps, states, now }: Props) {
   const [cursor, setCursor] = useState<number | null>(null);
   const zone = report.slo.window.timezone;
   const unit = unitOf(report);
-  const [from, to] = [epoch(report.window.start) ?? 0, epoch(report.window.end) ?? 1];
+  const [from, to] = [beginOf(report), epoch(report.window.end) ?? 1];
   const left = width < 560 ? 64 : 148;
   const inner = Math.max(40, width - left - 16);
   const [low, high] = reach(steps, report);

@@ -14,6 +14,7 @@ const report = (kind: string) =>
   ({
     slo: { window: { kind } },
     window: { start: iso(0) },
+    time_ms: { not_monitored: 0 },
     budget: { total_ms: 1000, nominal_ms: 1000, remaining_ms: 400 },
   }) as unknown as Schemas["SloReport"];
 
@@ -22,6 +23,15 @@ describe("the steps of a budget", () => {
     const points = history([{ budget_left: 900 }]);
     expect(stepsOf(points, report("calendar"))[0]).toEqual({ at: 0, left: 1000, worst: null });
     expect(stepsOf(points, report("rolling"))).toHaveLength(1);
+  });
+  it("begin with the watching, and with what it left of the budget", () => {
+    const late = {
+      ...report("calendar"),
+      time_ms: { not_monitored: DAY * 500 },
+      budget: { total_ms: 600, nominal_ms: 1000 },
+    };
+    const steps = stepsOf(history([{ budget_left: 500 }]), late as unknown as Schemas["SloReport"]);
+    expect(steps[0]).toEqual({ at: DAY / 2, left: 600, worst: null });
   });
   it("are not drawn before anything was measured", () => {
     const points = history([{ budget_left: 1000, coverage: null }, { budget_left: 900 }]);

@@ -20,6 +20,11 @@ export function stepFor(seconds: number): "1h" | "6h" | "1d" {
   return hours <= 390 ? "1h" : hours / 6 <= 390 ? "6h" : "1d";
 }
 
+/** Where the drawing begins, in seconds: with the window, or with the watching when that began later. */
+export function beginOf(report: Report): number {
+  return (epoch(report.window.start) ?? 0) + report.time_ms.not_monitored / 1000;
+}
+
 /**
  * The points in order, begun with the whole budget where the window begins with it. Before anything was
  * measured there is nothing to draw: the budget of a window shrinks by what was not watched of it.
@@ -30,8 +35,9 @@ export function stepsOf(history: History, report: Report): Step[] {
     left: point.coverage == null ? null : (point.budget_left ?? null),
     worst: point.coverage == null ? null : (point.budget_left_worst ?? null),
   }));
-  const start = epoch(report.window.start) ?? 0;
-  const whole = report.budget.nominal_ms ?? report.budget.total_ms ?? null;
+  const start = beginOf(report);
+  const { nominal_ms, total_ms } = report.budget;
+  const whole = (report.time_ms.not_monitored > 0 ? total_ms : (nominal_ms ?? total_ms)) ?? null;
   const begins = report.slo.window.kind !== "rolling" && unitOf(report) === "ms" && whole !== null;
   return begins && steps[0] && steps[0].left !== null && steps[0].at > start
     ? [{ at: start, left: whole, worst: null }, ...steps]
