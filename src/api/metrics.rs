@@ -1,6 +1,5 @@
-//! `/metrics` for Prometheus: for administrators' tokens, or on a listener of its own without one.
-
-use std::sync::atomic::AtomicU64;
+//! `/metrics` for Prometheus: for administrators' tokens, or on a listener of its own without one. Every
+//! family is described in `docs/metrics.md`.
 
 use axum::{
     Router,
@@ -9,17 +8,18 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::ConstCounter, family::Family, gauge::Gauge},
-    registry::Registry,
-};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use tower_http::compression::CompressionLayer;
 
 use super::{
     AppState,
     auth::{self, Role},
     error::{ApiError, ApiResult},
+    exposition::{Exposition, Format, Kind},
+    fleet_metrics, monitor_metrics,
     monitors::MonitorState,
+    probe_metrics, slo_metrics,
 };
 use crate::store;
 
@@ -30,7 +30,7 @@ pub fn router() -> Router<AppState> {
 
 /// On a listener of its own, without a token.
 pub fn open_router(state: AppState) -> Router {
-    Router::new().route("/metrics", get(open)).with_state(state)
+    Router::new().route("/metrics", get(open)).layer(CompressionLayer::new()).with_state(state)
 }
 
 async fn guarded(State(state): State<AppState>, headers: HeaderMap) -> ApiResult<Response> {
@@ -38,51 +38,58 @@ async fn guarded(State(state): State<AppState>, headers: HeaderMap) -> ApiResult
     if caller.role < Role::Admin {
         return Err(ApiError::Forbidden("This needs the role admin.".into()));
     }
-    render(&state).await
+    Ok(render(&state, &headers).await)
 }
 
-async fn open(State(state): State<AppState>) -> ApiResult<Response> {
-    render(&state).await
+async fn open(State(state): State<AppState>, headers: HeaderMap) -> Response {
+    render(&state, &headers).await
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LocationLabel {
-    location: String,
-}
-
-async fn render(state: &AppState) -> ApiResult<Response> {
-    let mut registry = Registry::with_prefix("quorate");
-    process(&mut registry, state);
+async fn render(state: &AppState, headers: &HeaderMap) -> Response {
+    let format = Format::asked_for(headers);
+    let mut page = Exposition::new(format);
+    process(&mut page, state);
     // Without a database the rest is unknown, and absent rather than stale.
-    let away = database(&mut registry, state).await.is_err();
-    gauge(
-        &mut registry,
-        "database_up",
+    let mut told = Exposition::new(format);
+    let read = database(&mut told, state).await.inspect_err(|error| {
+        tracing::warn!(error = format!("{error:?}"), "metrics without what the database holds");
+    });
+    if read.is_ok() {
+        page.append(told);
+    }
+    page.gauge(
+        "quorate_database_up",
         "Whether the database answered for this page",
-        i64::from(!away),
+        number(read.is_ok()),
     );
-    let mut text = String::new();
-    encode(&mut text, &registry).map_err(anyhow::Error::from)?;
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-store")], text).into_response())
+    let headers =
+        [(header::CONTENT_TYPE, format.content_type()), (header::CACHE_CONTROL, "no-store")];
+    (headers, page.finish()).into_response()
 }
 
-fn process(registry: &mut Registry, state: &AppState) {
-    gauge(registry, "live", "Whether every work loop moves", i64::from(state.health.is_live()));
-    gauge(
-        registry,
-        "ready",
+/// 1 or 0.
+pub(super) fn number(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+/// Seconds since the epoch.
+pub(super) fn stamp(at: Timestamp) -> f64 {
+    at.as_millisecond() as f64 / 1e3
+}
+
+fn process(page: &mut Exposition, state: &AppState) {
+    page.gauge("quorate_live", "Whether every work loop moves", number(state.health.is_live()));
+    page.gauge(
+        "quorate_ready",
         "Whether requests should come here",
-        i64::from(state.health.is_ready()),
+        number(state.health.is_ready()),
     );
-    gauge(registry, "pool_connections", "Database connections open", state.pool.size().into());
-    let idle = i64::try_from(state.pool.num_idle()).unwrap_or(i64::MAX);
-    gauge(registry, "pool_idle", "Database connections without work", idle);
+    page.gauge("quorate_pool_connections", "Database connections open", state.pool.size().into());
+    page.gauge(
+        "quorate_pool_idle",
+        "Database connections without work",
+        state.pool.num_idle() as f64,
+    );
     let sent = state.notifier.counts();
     for (name, help, value) in [
         ("notice_attempts", "Attempts to deliver a notice", sent.attempts),
@@ -93,22 +100,32 @@ fn process(registry: &mut Registry, state: &AppState) {
         ("notices_collapsed", "Notices told as part of a later one", sent.collapsed),
         ("notice_leases_lost", "Attempts that ended after their lease", sent.lost_leases),
     ] {
-        registry.register(name, help, ConstCounter::new(value));
+        page.family(Kind::Counter, &format!("quorate_{name}"), help).add(&[], value as f64);
     }
 }
 
-async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
+async fn database(page: &mut Exposition, state: &AppState) -> ApiResult<()> {
     let now = state.clock.now();
     let mut conn = state.pool.acquire().await?;
-    let age = |at: jiff::Timestamp| now.duration_since(at).as_secs_f64().max(0.0);
-    let monitors = Family::<StateLabel, Gauge>::default();
-    for (code, count) in store::monitor_list::counts(&mut conn).await? {
-        monitors
-            .get_or_create(&StateLabel { state: MonitorState::from_code(code).word() })
-            .set(count);
+    installation(page, &mut conn, now).await?;
+    locations(page, &mut conn, now).await?;
+    probe_metrics::write(page, &mut conn, now).await?;
+    monitor_metrics::write(page, &mut conn, now).await?;
+    slo_metrics::write(page, &mut conn, now).await?;
+    fleet_metrics::write(page, &mut conn, now).await
+}
+
+async fn installation(
+    page: &mut Exposition,
+    conn: &mut PgConnection,
+    now: Timestamp,
+) -> ApiResult<()> {
+    let age = |at: Timestamp| now.duration_since(at).as_secs_f64().max(0.0);
+    let mut monitors = page.family(Kind::Gauge, "quorate_monitors", "Monitors by state");
+    for (code, count) in store::monitor_list::counts(conn).await? {
+        monitors.add(&[("state", MonitorState::from_code(code).word())], count as f64);
     }
-    registry.register("monitors", "Monitors by state", monitors);
-    let numbers = store::health_read::numbers(&mut conn, now).await?;
+    let numbers = store::health_read::numbers(conn, now).await?;
     for (name, help, value) in [
         ("agents_online", "Agents heard within 30 s", numbers.online_agents),
         ("agents_enrolled", "Agents that are not revoked", numbers.enrolled_agents),
@@ -121,33 +138,18 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
         ("incidents_open", "Incidents that are open", numbers.open_incidents),
         ("database_bytes", "Size of the database", numbers.database_bytes),
     ] {
-        gauge(registry, name, help, value);
+        page.gauge(&format!("quorate_{name}"), help, value as f64);
     }
-    let online = Family::<LocationLabel, Gauge>::default();
-    for location in store::triage_read::locations(&mut conn, now).await? {
-        online
-            .get_or_create(&LocationLabel { location: location.name })
-            .set(location.online.into());
-    }
-    registry.register(
-        "location_online",
-        "Whether an agent of the location was heard within 30 s",
-        online,
-    );
-    super::fleet_metrics::register(registry, &mut conn, now).await?;
-    let backlog = store::outbox::backlog(&mut conn, now).await?;
-    gauge(registry, "notices_waiting", "Notices that are not settled", backlog.unsettled);
-    let oldest = backlog.oldest_untried.map_or(0.0, age);
-    seconds(
-        registry,
-        "notice_oldest_due_seconds",
+    let backlog = store::outbox::backlog(conn, now).await?;
+    page.gauge("quorate_notices_waiting", "Notices that are not settled", backlog.unsettled as f64);
+    page.gauge(
+        "quorate_notice_oldest_due_seconds",
         "How long the oldest due notice has waited for its first attempt",
-        oldest,
+        backlog.oldest_untried.map_or(0.0, age),
     );
-    if let Some(sweep) = store::chores::sweep(&mut conn).await? {
-        seconds(
-            registry,
-            "sweep_age_seconds",
+    if let Some(sweep) = store::chores::sweep(conn).await? {
+        page.gauge(
+            "quorate_sweep_age_seconds",
             "Since overdue monitors were looked at",
             age(sweep.sweep_at),
         );
@@ -155,14 +157,26 @@ async fn database(registry: &mut Registry, state: &AppState) -> ApiResult<()> {
     Ok(())
 }
 
-fn gauge(registry: &mut Registry, name: &str, help: &str, value: i64) {
-    let gauge = Gauge::<i64>::default();
-    gauge.set(value);
-    registry.register(name, help, gauge);
-}
-
-fn seconds(registry: &mut Registry, name: &str, help: &str, value: f64) {
-    let gauge = Gauge::<f64, AtomicU64>::default();
-    gauge.set(value);
-    registry.register(name, help, gauge);
+async fn locations(
+    page: &mut Exposition,
+    conn: &mut PgConnection,
+    now: Timestamp,
+) -> ApiResult<()> {
+    let mut up = page.family(
+        Kind::Gauge,
+        "quorate_location_up",
+        "Whether an agent of the location was heard within 30 s",
+    );
+    for location in store::triage_read::locations(conn, now).await? {
+        up.add(&[("location", &location.name)], number(location.online));
+    }
+    let mut seen = page.family(
+        Kind::Gauge,
+        "quorate_location_last_seen_timestamp_seconds",
+        "When an agent of the location was heard last",
+    );
+    for (name, at) in store::metrics_read::last_seen(conn).await? {
+        seen.add(&[("location", &name)], stamp(at));
+    }
+    Ok(())
 }

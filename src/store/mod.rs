@@ -2,6 +2,7 @@
 //! opens and commits the transaction. No rules here: what a row means is decided in `domain`.
 
 pub mod agents;
+pub mod answers;
 pub mod assignments;
 pub mod audit;
 pub mod bench;
@@ -9,6 +10,7 @@ pub mod boots;
 pub mod channels;
 pub mod chores;
 mod copy;
+pub mod counters;
 pub mod failover;
 pub mod fleet_cells;
 pub mod fleet_events;
@@ -29,6 +31,7 @@ pub mod local;
 pub mod locations;
 pub mod maintenance;
 pub mod maintenance_occurrences;
+pub mod metrics_read;
 pub mod monitor_list;
 pub mod monitors;
 pub mod odds_read;

@@ -23,7 +23,7 @@ use crate::domain::{
 };
 
 /// Retries of a run lie at most so far behind it.
-const OVERHANG: Millis = 600_000;
+pub(super) const OVERHANG: Millis = 600_000;
 
 const QUARTER: Millis = 900_000;
 
@@ -189,7 +189,7 @@ async fn single(
     Ok(batches)
 }
 
-fn sample(row: &ResultRow) -> Option<Sample> {
+pub(super) fn sample(row: &ResultRow) -> Option<Sample> {
     Some(Sample {
         at_s: row.effective_at.as_microsecond().div_euclid(1_000_000),
         location: row.location,
@@ -201,7 +201,7 @@ fn sample(row: &ResultRow) -> Option<Sample> {
     })
 }
 
-fn batch(event: &Event, at: Millis, location: u16, threshold: Option<u32>) -> Batch {
+pub(super) fn batch(event: &Event, at: Millis, location: u16, threshold: Option<u32>) -> Batch {
     let good = event.last.as_event();
     let us = event.last.total_us;
     let quick = u64::from(good == Some(true) && threshold.is_some_and(|limit| us <= limit));

@@ -79,7 +79,7 @@ pub async fn of(
     let keys: Vec<i32> = slo.values.subject.monitors().iter().map(|key| key.0).collect();
     let monitors = slo_state::monitors(conn, &keys).await?;
     let swept_at = slo_state::swept_at(conn).await?;
-    let mut told = watermark(&monitors, swept_at, view.now)?;
+    let mut told = told_until(&monitors, swept_at, view.now)?;
     let fleet = match slo.values.subject.fleet() {
         Some(key) => slo_requests::fleet(conn, key).await?.map(|fleet| (key, fleet)),
         None => None,
@@ -130,7 +130,7 @@ pub async fn of(
 }
 
 /// The time that is told of all the monitors, in milliseconds.
-fn watermark(
+pub fn told_until(
     monitors: &[MonitorRow],
     swept_at: Option<Timestamp>,
     now: Timestamp,

@@ -7,14 +7,15 @@
 mod configs;
 mod context;
 mod effects;
+mod facts;
 pub mod failover;
 pub mod fleets;
 mod locations;
 pub mod slos;
 mod waves;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::{PgConnection, PgPool};
@@ -28,7 +29,7 @@ use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
 use crate::store::live::{LiveRow, LiveSave};
-use crate::store::reports::{CertificateRow, DetailRow, ReportRow};
+use crate::store::reports::{DetailRow, ReportRow};
 
 use self::context::Context;
 
@@ -102,8 +103,8 @@ pub struct Triage {
     pool: PgPool,
     configs: configs::Cache,
     waves: waves::Budget,
-    /// Certificates as last stored, so that only a change is written.
-    certificates: Mutex<HashMap<(MonitorKey, LocationKey), String>>,
+    /// Certificates and answers as last stored, so that only a change is written.
+    known: facts::Known,
 }
 
 /// One monitor's part in a transaction, after its step.
@@ -136,7 +137,7 @@ impl Triage {
             pool,
             configs: configs::Cache::default(),
             waves: waves::Budget::default(),
-            certificates: Mutex::default(),
+            known: facts::Known::default(),
         }
     }
 
@@ -242,7 +243,7 @@ impl Triage {
         let mut decided = self.step_all(&mut tx, &context, &monitors, &seen, now).await?;
         self.apply(&mut tx, &context, &mut decided, now).await?;
         save(&mut tx, &decided, false).await?;
-        let certificates = self.keep(&mut tx, delivery.location, &fresh, &decided, now).await?;
+        let news = self.keep(&mut tx, delivery.location, &fresh, &decided, now).await?;
         refuse_vanished(&fresh, &decided, &mut settled);
         let top = delivery.reports.iter().map(|r| r.seq).max().unwrap_or(last);
         if top > last {
@@ -251,7 +252,7 @@ impl Triage {
                 .await?;
         }
         tx.commit().await?;
-        self.remember(certificates);
+        self.known.remember(news);
         Ok(settled)
     }
 
@@ -325,7 +326,7 @@ impl Triage {
         step_rows(rows, &configs, context, seen, now)
     }
 
-    /// Copies the raw results in, and marks what late ones touch; answers the certificates that it wrote.
+    /// Copies the raw results in, and marks what late ones touch; answers the facts that it wrote.
     async fn keep(
         &self,
         conn: &mut PgConnection,
@@ -333,11 +334,11 @@ impl Triage {
         fresh: &BTreeMap<MonitorKey, Vec<Fresh<'_>>>,
         decided: &[Decided],
         now: Timestamp,
-    ) -> sqlx::Result<Vec<CertificateRow>> {
+    ) -> sqlx::Result<facts::News> {
         let mut rows = Vec::new();
         let mut details = Vec::new();
         let mut due = Vec::new();
-        let mut certificates = Vec::new();
+        let mut news = facts::News::default();
         for one in decided {
             let Some(list) = fresh.get(&one.config.monitor) else { continue };
             for (report, disposition) in list.iter().zip(&one.step.folded) {
@@ -347,7 +348,9 @@ impl Triage {
                 }
                 let late = late_quarters(report, now);
                 due.extend(late.map(|quarter| (one.config.monitor, quarter)));
-                self.note_certificate(one.config.monitor, location, report, &mut certificates);
+                let observation = &report.report.observation;
+                let place = (one.config.monitor, location);
+                self.known.note(place, report.at, observation, &mut news);
             }
             if let Some((from, to)) = late_span(list, &one.step.folded, now) {
                 store::chores::mark_refold(conn, one.config.monitor, from, to, now).await?;
@@ -358,39 +361,8 @@ impl Triage {
         store::reports::copy_in(conn, &rows).await?;
         store::reports::insert_details(conn, &details).await?;
         store::rollups::mark_due(conn, &due).await?;
-        store::reports::upsert_certificates(conn, &certificates).await?;
-        Ok(certificates)
-    }
-
-    /// Notes a certificate that differs from the one stored last.
-    fn note_certificate(
-        &self,
-        monitor: MonitorKey,
-        location: LocationKey,
-        report: &Fresh<'_>,
-        into: &mut Vec<CertificateRow>,
-    ) {
-        let Some(certificate) = &report.report.observation.certificate else { return };
-        let known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.get(&(monitor, location)) == Some(&certificate.fingerprint) {
-            return;
-        }
-        into.retain(|row| (row.monitor, row.location) != (monitor, location));
-        into.push(CertificateRow {
-            monitor,
-            location,
-            seen_at: report.at,
-            fingerprint: certificate.fingerprint.clone(),
-            facts: serde_json::to_value(certificate).unwrap_or_default(),
-        });
-    }
-
-    /// Remembers what was stored, once it surely is.
-    fn remember(&self, certificates: Vec<CertificateRow>) {
-        let mut known = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        for row in certificates {
-            known.insert((row.monitor, row.location), row.fingerprint);
-        }
+        news.save(conn).await?;
+        Ok(news)
     }
 }
 

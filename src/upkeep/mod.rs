@@ -1,6 +1,7 @@
 //! Timed chores, each a step that any coordinator may take: sweep (silence takes the same road as
 //! reports), partitions, roll-ups, refolds of late reports, retention.
 
+mod counters;
 pub mod fleets;
 mod refold;
 mod reports;
@@ -141,6 +142,11 @@ impl Upkeep {
         slos::refresh(&self.pool, now).await
     }
 
+    /// Lets the counters of `/metrics` advance; true when there may be more.
+    pub async fn count(&self, now: Timestamp) -> sqlx::Result<bool> {
+        counters::step(&self.pool, now).await
+    }
+
     /// Freezes reports on windows that are over, and again those whose data have changed; true when there
     /// may be more.
     pub async fn freeze_reports(&self, now: Timestamp) -> sqlx::Result<bool> {
@@ -212,11 +218,14 @@ impl Upkeep {
         }
     }
 
-    /// Evaluates SLOs, as they fall due.
+    /// Evaluates SLOs and lets counters advance, as they fall due.
     pub async fn run_slos(self, stop: tokio_util::sync::CancellationToken) {
         while !stop.is_cancelled() {
-            let more = log("slos", self.evaluate_slos(self.clock.now()).await.map_err(Into::into));
-            if more != Some(true) && wait(&self.clock, Duration::from_secs(5), &stop).await {
+            let now = self.clock.now();
+            let evaluated = log("slos", self.evaluate_slos(now).await.map_err(Into::into));
+            let counted = log("counters", self.count(now).await.map_err(Into::into));
+            let more = [evaluated, counted].contains(&Some(true));
+            if !more && wait(&self.clock, Duration::from_secs(5), &stop).await {
                 break;
             }
         }

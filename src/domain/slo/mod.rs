@@ -27,6 +27,7 @@ pub mod burn;
 pub mod canonical;
 pub mod composite;
 pub mod context;
+pub mod counting;
 pub mod definition;
 pub mod difference;
 pub mod document;
