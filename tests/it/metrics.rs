@@ -255,7 +255,6 @@ async fn every_family_is_described() {
 /// How long a page of 1,000 monitors at 5 locations takes is printed, not judged.
 #[tokio::test]
 #[ignore = "writes many rows; for the figures in its output"]
-#[expect(clippy::print_stderr, reason = "the figures are what it is for")]
 async fn drill_a_page_of_a_thousand_monitors() {
     let scene = Scene::new().await;
     for name in ["sa", "af"] {
