@@ -47,6 +47,7 @@ pub mod events;
 pub mod exposition;
 pub mod failover;
 pub mod failover_feed;
+pub mod failover_now;
 pub mod fleet_findings;
 pub mod fleet_form;
 pub mod fleet_health;
@@ -217,6 +218,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(reports::router())
         .merge(slo_simulate::router())
         .merge(failover::router())
+        .merge(failover_now::router())
         .merge(channels::router())
         .merge(settings::router())
         .merge(secrets::router())

@@ -3,15 +3,19 @@
 //! [`compose`] turns a notice into a [`Message`], which knows nothing of mail or chat. How it looks in
 //! mail is `mail_body`; webhooks carry facts rather than sentences, see `webhook`.
 
+mod failover;
+
 use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use url::Url;
 
 use crate::domain::{
-    notice::{FailoverNotice, FleetFacts, LocationLine, Notice, NoticeKind, Severity},
+    notice::{FleetFacts, LocationLine, Notice, NoticeKind, Severity},
     observation::Class,
 };
+
+pub use self::failover::compose_failover;
 
 /// Where links lead and in which zone times are told (UTC is always given too).
 #[derive(Debug, Clone)]
@@ -81,31 +85,6 @@ pub fn compose_test(channel: &str, now: Timestamp, around: &Surroundings) -> Mes
         tone: Tone::Up,
         sentence: format!("Alerts that go to {channel} will arrive here. Nothing is down."),
         facts: vec![("Sent", instant(now, &around.zone))],
-        rows: Vec::new(),
-        first: None,
-        links: around.public_url.iter().map(|url| ("Quorate", url.to_string())).collect(),
-    }
-}
-
-/// The message that tells what a failover group serves from now on.
-pub fn compose_failover(notice: &FailoverNotice, around: &Surroundings) -> Message {
-    let list = |names: &[String]| {
-        if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
-    };
-    let full = notice.members.iter().all(|member| member.serve);
-    Message {
-        subject: format!("Failover of {}: {}", notice.name, list(&notice.served)),
-        headline: format!("{} serves {}.", notice.name, list(&notice.served)),
-        tone: match (notice.fail_open, full) {
-            (true, _) => Tone::Down,
-            (false, true) => Tone::Up,
-            (false, false) => Tone::Degraded,
-        },
-        sentence: notice.sentence.clone(),
-        facts: vec![
-            ("Before", list(&notice.served_before)),
-            ("Decided", instant(notice.decided_at, &around.zone)),
-        ],
         rows: Vec::new(),
         first: None,
         links: around.public_url.iter().map(|url| ("Quorate", url.to_string())).collect(),
