@@ -7,11 +7,12 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::{
     Router,
-    extract::{Path, Query, State},
+    extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AppState, auth,
     error::{ApiError, ApiResult},
-    request::{At, Json},
+    request::{At, Json, Path, Query},
 };
 use crate::{
     domain::{
@@ -32,6 +33,10 @@ use crate::{
     store,
     triage::failover::look,
 };
+
+/// Whoever polls waits a second or two and then takes the member for dead, so we do not wait longer for the
+/// database.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long an answer may be used before it is asked for again, in seconds.
 const MAX_AGE_S: u32 = 5;
@@ -54,6 +59,7 @@ struct Remembered {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Key {
     token: Option<String>,
 }
@@ -65,7 +71,7 @@ struct Feed {
     mode: Mode,
     at: At,
     fail_open: bool,
-    /// Without a database nobody knows how the members are.
+    /// The database gave no answer, so nobody knows how the members are.
     stale: bool,
     sentence: String,
     /// Those to serve, in order.
@@ -136,10 +142,17 @@ async fn ask(state: &AppState, name: &str, key: &Key, headers: &HeaderMap) -> Ap
         .and_then(|key| KeyKind::Failover.hash(key))
         .ok_or(ApiError::Unauthorized("This needs the group's key."))?;
     let now = state.clock.now();
-    match current(state, name, &hash, now).await {
-        Err(ApiError::Unavailable(reason)) => {
+    let answered = match tokio::time::timeout(PATIENCE, current(state, name, &hash, now)).await {
+        Ok(answered) => answered,
+        Err(_) => Err(ApiError::Unavailable(anyhow::anyhow!("the database takes too long"))),
+    };
+    match answered {
+        // Whatever is wrong with us is no reason to take a member out.
+        Err(error @ (ApiError::Unavailable(_) | ApiError::Internal(_))) => {
             let known = state.failover.recall(name).filter(|known| opens(&known.token_hash, &hash));
-            known.map(|known| unknown(name, known, now)).ok_or(ApiError::Unavailable(reason))
+            let Some(known) = known else { return Err(error) };
+            tracing::warn!(group = name, ?error, "answered without the database: all are served");
+            Ok(unknown(name, known, now))
         }
         answered => answered,
     }
@@ -169,7 +182,8 @@ async fn current(state: &AppState, name: &str, hash: &[u8; 32], now: Timestamp) 
 
 fn unknown(name: &str, known: Remembered, now: Timestamp) -> Feed {
     let members = known.members.iter().map(|member| told(member, true, Reason::Unknown)).collect();
-    let sentence = "The database does not answer, so nobody is known to be down; all are served.";
+    let sentence =
+        "Nobody can be looked up at the moment, so nobody is known to be down; all are served.";
     Feed::new((name, known.mode), members, (true, true), sentence.to_owned(), now)
 }
 

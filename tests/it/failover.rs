@@ -307,6 +307,36 @@ async fn without_a_database_everybody_is_in() {
 }
 
 #[tokio::test]
+async fn a_database_that_keeps_us_waiting_takes_nobody_out() {
+    let mut scene = Scene::new().await;
+    let (_, key) = scene.group(json!({})).await;
+    scene.rounds(3, [Pass, Pass]).await;
+    scene.rounds(3, [Fail, Pass]).await;
+    assert_eq!(scene.member("a", &key).await.0, 503);
+    let mut holding = scene.api.db.pool().begin().await.unwrap();
+    sqlx::query("lock table failover_group in access exclusive mode")
+        .execute(&mut *holding)
+        .await
+        .unwrap();
+    assert_eq!(scene.member("a", &key).await, (200, "serve unknown\n".into()));
+    holding.rollback().await.unwrap();
+    assert_eq!(scene.member("a", &key).await.0, 503);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_in_our_words() {
+    let scene = Scene::new().await;
+    let (_, key) = scene.group(json!({})).await;
+    for path in ["/failover/%ff?token=x", "/failover/shop?token=a&token=b", "/failover/shop?key=a"]
+    {
+        let answer = scene.api.plain(Method::GET, path, Value::Null, &[]).await;
+        assert!(answer.status.is_client_error(), "{path}");
+        assert!(answer.body["error"]["message"].is_string(), "{path}: {}", answer.body);
+    }
+    assert_eq!(scene.member("a", &key).await.0, 200);
+}
+
+#[tokio::test]
 async fn a_webhook_hears_of_every_change_once() {
     let mut scene = Scene::new().await;
     let mut hook = HookSink::start().await;
