@@ -84,7 +84,9 @@ pub mod own_health;
 pub mod password;
 pub mod probe_metrics;
 pub mod probes;
+pub mod report_times;
 pub mod reports;
+pub mod reports_made;
 pub mod request;
 pub mod secrets;
 pub mod session;
@@ -216,6 +218,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(slo_reports::router())
         .merge(slo_documents::router())
         .merge(reports::router())
+        .merge(report_times::router())
+        .merge(reports_made::router())
         .merge(slo_simulate::router())
         .merge(failover::router())
         .merge(failover_now::router())

@@ -1,4 +1,5 @@
-//! Reports that are made and sent by themselves: their schedules, and what was made.
+//! Schedules of reports that are made and sent by themselves. When a cron expression comes, and sending at once,
+//! is `report_times`; what was made is `reports_made`.
 
 use axum::{
     extract::State,
@@ -8,7 +9,6 @@ use axum::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -17,19 +17,14 @@ use super::{
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
     monitors::{etag, if_match},
-    request::{At, Json, List, Path, Query, page_limit, read_cursor},
-    slo_documents::file,
+    report_times::UPCOMING,
+    request::{At, Json, List, Path},
 };
 use crate::{
     domain::report_time,
-    publish::{
-        csv::{self, Part},
-        document::Document,
-        file_name, html,
-    },
     store::{
         self,
-        report_schedules::{ScheduleRow, ScheduleValues, SentFilter, SentRow},
+        report_schedules::{LastMade, ScheduleRow, ScheduleValues},
     },
 };
 
@@ -37,8 +32,6 @@ pub fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_schedules, create_schedule))
         .routes(routes!(change_schedule, delete_schedule))
-        .routes(routes!(list_reports))
-        .routes(routes!(get_report))
 }
 
 /// When reports are made, of what, and where they go.
@@ -55,6 +48,10 @@ pub struct ReportSchedule {
     pub enabled: bool,
     /// Null while it is switched off.
     pub next_at: Option<At>,
+    /// The next three times that `cron` comes in its zone; none while it is switched off.
+    pub upcoming: Vec<At>,
+    /// Null until it made something.
+    pub last: Option<LastReports>,
     pub revision: i32,
     pub created_at: At,
     pub updated_at: At,
@@ -64,6 +61,19 @@ pub struct ReportSchedule {
 pub struct ReportedSlo {
     pub id: Uuid,
     pub name: String,
+}
+
+/// What a schedule made last, and how its delivery went; what is neither delivered nor failed is still tried.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct LastReports {
+    pub due_at: At,
+    pub made_at: At,
+    /// One for each SLO.
+    pub reports: i64,
+    pub delivered: i64,
+    pub failed: i64,
+    /// What the other side said last to one that was not delivered.
+    pub answer: Option<String>,
 }
 
 /// A schedule as it is written; in a change, what is left out stays.
@@ -94,7 +104,7 @@ async fn list_schedules(
 ) -> ApiResult<Json<List<ReportSchedule>>> {
     let mut conn = state.pool.acquire().await?;
     let rows = store::report_schedules::list(&mut conn, None, None).await?;
-    Ok(Json(List::whole(rows.into_iter().map(ReportSchedule::from).collect())))
+    Ok(Json(List::whole(shown(&mut conn, rows, state.clock.now()).await?)))
 }
 
 /// Adds a schedule.
@@ -111,9 +121,9 @@ async fn create_schedule(
     let id = store::id_at(now);
     store::report_schedules::insert(&mut tx, id, &values, next_at, now).await?;
     audit(&mut tx, &caller.name, "report.schedule.create", id, &values, now).await?;
-    let row = find(&mut tx, id, false).await?;
+    let schedule = one(&mut tx, id, now).await?;
     tx.commit().await?;
-    Ok(answer(StatusCode::CREATED, row))
+    Ok(answer(StatusCode::CREATED, schedule))
 }
 
 /// Changes a schedule: what is left out stays. With `If-Match` it is refused (409) when somebody saved in between.
@@ -135,9 +145,9 @@ async fn change_schedule(
     let (values, next_at) = read(&mut tx, body, Some(old), now).await?;
     store::report_schedules::update(&mut tx, key, &values, next_at, now).await?;
     audit(&mut tx, &caller.name, "report.schedule.change", id, &values, now).await?;
-    let row = find(&mut tx, id, false).await?;
+    let schedule = one(&mut tx, id, now).await?;
     tx.commit().await?;
-    Ok(answer(StatusCode::OK, row))
+    Ok(answer(StatusCode::OK, schedule))
 }
 
 /// Deletes a schedule; what was made stays readable.
@@ -159,7 +169,7 @@ async fn delete_schedule(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn find(conn: &mut PgConnection, id: Uuid, lock: bool) -> ApiResult<ScheduleRow> {
+pub async fn find(conn: &mut PgConnection, id: Uuid, lock: bool) -> ApiResult<ScheduleRow> {
     let missing = || ApiError::NotFound("schedule of reports");
     if lock && !store::report_schedules::lock(conn, id).await? {
         return Err(missing());
@@ -167,7 +177,34 @@ async fn find(conn: &mut PgConnection, id: Uuid, lock: bool) -> ApiResult<Schedu
     store::report_schedules::list(conn, Some(id), None).await?.pop().ok_or_else(missing)
 }
 
-async fn audit(
+/// One as it is shown.
+pub async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<ReportSchedule> {
+    let row = find(conn, id, false).await?;
+    let shown = shown(conn, vec![row], now).await?.pop();
+    shown.ok_or(ApiError::NotFound("schedule of reports"))
+}
+
+async fn shown(
+    conn: &mut PgConnection,
+    rows: Vec<ScheduleRow>,
+    now: Timestamp,
+) -> ApiResult<Vec<ReportSchedule>> {
+    let keys: Vec<i32> = rows.iter().map(|row| row.key).collect();
+    let mut last = store::report_schedules::last_made(conn, &keys).await?;
+    let mut of = |key: i32| {
+        let at = last.iter().position(|made| made.schedule == key)?;
+        Some(last.swap_remove(at))
+    };
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let made = of(row.key);
+            ReportSchedule::of(row, made, now)
+        })
+        .collect())
+}
+
+pub async fn audit(
     conn: &mut PgConnection,
     actor: &str,
     action: &str,
@@ -179,9 +216,9 @@ async fn audit(
     store::audit::add(conn, now, actor, action, &format!("report-schedule:{id}"), &detail).await
 }
 
-fn answer(status: StatusCode, row: ScheduleRow) -> Response {
-    let tag = etag(row.revision);
-    (status, [(header::ETAG, tag)], Json(ReportSchedule::from(row))).into_response()
+pub fn answer(status: StatusCode, schedule: ReportSchedule) -> Response {
+    let tag = etag(schedule.revision);
+    (status, [(header::ETAG, tag)], Json(schedule)).into_response()
 }
 
 /// Longest name, in characters; of a customer too.
@@ -251,9 +288,11 @@ async fn slos(conn: &mut PgConnection, words: Vec<String>) -> ApiResult<Vec<i32>
     Ok(keys)
 }
 
-impl From<ScheduleRow> for ReportSchedule {
-    fn from(row: ScheduleRow) -> Self {
+impl ReportSchedule {
+    fn of(row: ScheduleRow, last: Option<LastMade>, now: Timestamp) -> Self {
         let values = row.values;
+        let times = report_time::upcoming(&values.cron, &values.timezone, now, UPCOMING);
+        let upcoming = times.ok().filter(|_| values.enabled).unwrap_or_default();
         Self {
             id: row.uid,
             name: values.name,
@@ -265,116 +304,18 @@ impl From<ScheduleRow> for ReportSchedule {
             customer: values.customer,
             enabled: values.enabled,
             next_at: row.next_at.map(At),
+            upcoming: upcoming.into_iter().map(At).collect(),
+            last: last.map(|made| LastReports {
+                due_at: At(made.due_at),
+                made_at: At(made.made_at),
+                reports: made.reports,
+                delivered: made.delivered,
+                failed: made.failed,
+                answer: made.answer,
+            }),
             revision: row.revision,
             created_at: At(row.created_at),
             updated_at: At(row.updated_at),
         }
-    }
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct ListReports {
-    pub limit: Option<u32>,
-    pub cursor: Option<String>,
-}
-
-/// A report that was made and sent.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct MadeReport {
-    pub id: Uuid,
-    pub schedule: Uuid,
-    pub schedule_name: String,
-    pub slo: ReportedSlo,
-    pub due_at: At,
-    pub window_start: At,
-    pub window_end: At,
-    pub sha256: String,
-    pub made_at: At,
-    /// `delivered failed dropped`; null while it is still being tried.
-    pub outcome: Option<String>,
-    /// What the other side said last.
-    pub answer: Option<String>,
-}
-
-/// Reports that were made, the latest first.
-#[utoipa::path(get, path = "/reports", tag = "reports", extensions(("x-role" = json!("viewer"))),
-    params(ListReports), responses((status = 200, body = List<MadeReport>)))]
-async fn list_reports(
-    State(state): State<AppState>,
-    _viewer: Viewer,
-    Query(query): Query<ListReports>,
-) -> ApiResult<Json<List<MadeReport>>> {
-    let limit = page_limit(query.limit)?;
-    let before: Option<(At, Uuid)> = read_cursor(query.cursor.as_deref())?;
-    let before = before.map(|(at, id)| (at.0, id));
-    let mut conn = state.pool.acquire().await?;
-    let filter = SentFilter { report: None, before, limit: limit + 1 };
-    let rows = store::report_schedules::sent(&mut conn, filter).await?;
-    let cursor = |row: &SentRow| (At(row.made_at), row.report);
-    Ok(Json(List::page(rows, limit, cursor, MadeReport::from)))
-}
-
-impl From<SentRow> for MadeReport {
-    fn from(row: SentRow) -> Self {
-        Self {
-            id: row.report,
-            schedule: row.schedule,
-            schedule_name: row.schedule_name,
-            slo: ReportedSlo { id: row.slo, name: row.slo_name },
-            due_at: At(row.due_at),
-            window_start: At(row.window_start),
-            window_end: At(row.window_end),
-            sha256: row.sha256,
-            made_at: At(row.made_at),
-            outcome: row.outcome,
-            answer: row.answer,
-        }
-    }
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct WhichPart {
-    /// Of `csv`: `summary` (the usual), `incidents`, `days`, `locations`, `maintenance`.
-    pub part: Option<String>,
-}
-
-/// A report as it was made: `{id}.json`, `{id}.csv`, `{id}.html`. A PDF is made by printing the page.
-#[utoipa::path(get, path = "/reports/{file}", tag = "reports", extensions(("x-role" = json!("viewer"))),
-    params(("file" = String, Path, description = "Id and form, such as 01900000-0000-7000-8000-000000000000.html"), WhichPart),
-    responses((status = 200, body = String), (status = 501)))]
-async fn get_report(
-    State(state): State<AppState>,
-    _viewer: Viewer,
-    Path(name): Path<String>,
-    Query(query): Query<WhichPart>,
-) -> ApiResult<Response> {
-    let (id, form) = name.rsplit_once('.').unwrap_or((&name, ""));
-    let id: Uuid = id.parse().map_err(|_| ApiError::NoId(id.to_owned()))?;
-    let mut conn = state.pool.acquire().await?;
-    let filter = SentFilter { report: Some(id), before: None, limit: 1 };
-    let row = store::report_schedules::sent(&mut conn, filter).await?.pop();
-    let document = row.and_then(|row| row.document).ok_or(ApiError::NotFound("report"))?;
-    let document: Document =
-        serde_json::from_value(document).map_err(|e| ApiError::Internal(e.into()))?;
-    let name = file_name(&document);
-    match form {
-        "json" => Ok(Json(document.report).into_response()),
-        "html" => {
-            let page = html::page(&document);
-            Ok(file("text/html; charset=utf-8", "inline", &format!("{name}.html"), page))
-        }
-        "csv" => {
-            let word = query.part.as_deref().unwrap_or(Part::Summary.name());
-            let part =
-                Part::parse(word).ok_or_else(|| ApiError::given("part", word, "is no table"))?;
-            let name = format!("{name}-{}.csv", part.name());
-            Ok(file("text/csv; charset=utf-8", "attachment", &name, csv::table(&document, part)))
-        }
-        "pdf" => Err(super::slo_documents::no_pdf()),
-        _ => Err(ApiError::NotFound("form of a report; there are .json, .csv and .html")),
     }
 }

@@ -17,6 +17,22 @@ pub fn next(cron: &str, timezone: &str, after: Timestamp) -> Result<Timestamp, I
         .map_err(|_| Invalid::given("cron", cron, "never comes: there is no such day"))
 }
 
+/// The first `many` times behind `after`.
+pub fn upcoming(
+    cron: &str,
+    timezone: &str,
+    after: Timestamp,
+    many: usize,
+) -> Result<Vec<Timestamp>, Invalid> {
+    let mut times = Vec::with_capacity(many);
+    let mut at = after;
+    for _ in 0..many {
+        at = next(cron, timezone, at)?;
+        times.push(at);
+    }
+    Ok(times)
+}
+
 /// Five fields: minute, hour, day of the month, month, day of the week.
 fn parse(cron: &str) -> Result<Cron, Invalid> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
@@ -53,6 +69,19 @@ mod tests {
         let first = next_of("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z");
         assert_eq!(first, "2026-10-25T00:30:00Z");
         assert_eq!(next_of("30 2 * * *", "Europe/Berlin", &first), "2026-10-26T01:30:00Z");
+    }
+
+    #[test]
+    fn the_next_times_follow_each_other() {
+        let after = "2026-01-30T00:00:00Z".parse().unwrap();
+        let times = upcoming("0 8 31 * *", "Europe/Berlin", after, 3).unwrap();
+        let times: Vec<String> = times.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            times,
+            ["2026-01-31T07:00:00Z", "2026-03-31T06:00:00Z", "2026-05-31T06:00:00Z"],
+            "months without a 31st have none"
+        );
+        assert_eq!(upcoming("soon", "UTC", after, 3).unwrap_err().field, "cron");
     }
 
     #[test]

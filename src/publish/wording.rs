@@ -212,7 +212,9 @@ pub fn period(report: &Report, zone: &Zone) -> String {
         ("calendar", Some("1w")) => format!("week {}", zone.format(start, "%-V of %G")),
         ("calendar", Some("1d")) => day(start),
         ("rolling", Some(length)) => {
-            format!("{} days to {}", length.trim_end_matches('d'), zone.dated(end))
+            let days = length.trim_end_matches('d');
+            let unit = if days == "1" { "day" } else { "days" };
+            format!("{days} {unit} to {}", zone.dated(end))
         }
         _ => format!("{} – {}", day(start), day(end - 1)),
     }

@@ -182,6 +182,48 @@ pub async fn set_next(
     Ok(())
 }
 
+/// How it went with what a schedule made last.
+#[derive(Debug, Clone)]
+pub struct LastMade {
+    pub schedule: i32,
+    pub due_at: Timestamp,
+    pub made_at: Timestamp,
+    /// Reports: one for each SLO.
+    pub reports: i64,
+    pub delivered: i64,
+    /// Given up, or dropped.
+    pub failed: i64,
+    /// What the other side said last to one that was not delivered.
+    pub answer: Option<String>,
+}
+
+/// What each of these schedules made at the last time that it made anything.
+pub async fn last_made(conn: &mut PgConnection, keys: &[i32]) -> sqlx::Result<Vec<LastMade>> {
+    sqlx::query!(
+        r#"select s.schedule_id, s.due_at, max(s.made_at) as "made_at!", count(*) as "reports!",
+                  count(*) filter (where n.outcome = 'delivered') as "delivered!",
+                  count(*) filter (where n.outcome <> 'delivered') as "failed!",
+                  min(n.answer) filter (where n.outcome is distinct from 'delivered') as answer
+           from unnest($1::int4[]) as k(schedule_id)
+                cross join lateral (select max(l.due_at) as due_at from report_sent l where l.schedule_id = k.schedule_id) as l
+                join report_sent s on s.schedule_id = k.schedule_id and s.due_at = l.due_at
+                left join notice n on n.monitor_id = 0 and n.incident_id = s.report_id
+           group by s.schedule_id, s.due_at"#,
+        keys
+    )
+    .map(|r| LastMade {
+        schedule: r.schedule_id,
+        due_at: r.due_at.to_jiff(),
+        made_at: r.made_at.to_jiff(),
+        reports: r.reports,
+        delivered: r.delivered,
+        failed: r.failed,
+        answer: r.answer,
+    })
+    .fetch_all(conn)
+    .await
+}
+
 /// SLOs by id or name: the word, and the key.
 pub async fn slos_named(
     conn: &mut PgConnection,
@@ -208,6 +250,7 @@ pub struct SentRow {
     pub due_at: Timestamp,
     pub window_start: Timestamp,
     pub window_end: Timestamp,
+    pub told: Told,
     /// Only when one is asked for.
     pub document: Option<serde_json::Value>,
     pub sha256: String,
@@ -215,6 +258,18 @@ pub struct SentRow {
     /// Of its delivery: `delivered failed dropped`; none while it is still being tried.
     pub outcome: Option<String>,
     pub answer: Option<String>,
+}
+
+/// What a list tells of a report without its document; as the report has it.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    pub revision: Option<i64>,
+    /// `domain::slo::report::WindowKind`
+    pub window: Option<serde_json::Value>,
+    pub target_pct: Option<String>,
+    pub pct: Option<String>,
+    pub met: Option<bool>,
+    pub state: Option<String>,
 }
 
 /// A report to keep.
@@ -268,8 +323,13 @@ pub async fn sent(conn: &mut PgConnection, f: SentFilter) -> sqlx::Result<Vec<Se
     sqlx::query!(
         r#"select r.report_id, c.uid as schedule_uid, c.name as schedule_name, s.uid as slo_uid, s.name as slo_name, r.due_at,
                   r.window_start, r.window_end, case when $1::uuid is not null then r.document end as document, r.sha256,
-                  r.made_at, n.outcome as "outcome?", n.answer as "answer?"
+                  r.made_at, n.outcome as "outcome?", n.answer as "answer?",
+                  (t.report ->> 'report_revision')::int8 as revision, t.report #> '{slo,window}' as "window",
+                  t.report #>> '{slo,target_pct}' as target_pct,
+                  t.report #>> '{availability,pct}' as pct, (t.report #>> '{availability,met}')::bool as met,
+                  t.report ->> 'state' as state
            from report_sent r join report_schedule c using (schedule_id) join slo s using (slo_id)
+                cross join lateral (select r.document -> 'report' as report) t
                 left join notice n on n.monitor_id = 0 and n.incident_id = r.report_id
            where ($1::uuid is null or r.report_id = $1)
              and ($2::timestamptz is null or (r.made_at, r.report_id) < ($2, $3::uuid))
@@ -288,6 +348,14 @@ pub async fn sent(conn: &mut PgConnection, f: SentFilter) -> sqlx::Result<Vec<Se
         due_at: r.due_at.to_jiff(),
         window_start: r.window_start.to_jiff(),
         window_end: r.window_end.to_jiff(),
+        told: Told {
+            revision: r.revision,
+            window: r.window,
+            target_pct: r.target_pct,
+            pct: r.pct,
+            met: r.met,
+            state: r.state,
+        },
         document: r.document,
         sha256: r.sha256,
         made_at: r.made_at.to_jiff(),

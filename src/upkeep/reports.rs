@@ -25,7 +25,9 @@ pub(super) async fn step(pool: &PgPool, now: Timestamp) -> sqlx::Result<bool> {
     for slo in store::slos::by_keys(&mut tx, &schedule.values.slos).await? {
         make(&mut tx, &schedule, &slo, due_at, now).await?;
     }
+    // One that is switched off was only asked for this once.
     let next = report_time::next(&schedule.values.cron, &schedule.values.timezone, now).ok();
+    let next = next.filter(|_| schedule.values.enabled);
     store::report_schedules::set_next(&mut tx, schedule.key, next).await?;
     tx.commit().await?;
     tracing::info!(

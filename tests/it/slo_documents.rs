@@ -230,8 +230,12 @@ async fn a_schedule_is_checked_field_by_field() {
     );
     api.post("reports/schedules", good).await.refuses(409, "name");
     let path = format!("reports/schedules/{}", text(&made["id"]));
+    let ahead = [&made["upcoming"][0], &made["upcoming"][2], &made["last"]];
+    let wanted = [&made["next_at"], &json!("2026-05-04T06:00:00.000Z"), &Value::Null];
+    assert_eq!(ahead, wanted, "summer time has begun by the third");
     let off = api.patch(&path, json!({"enabled": false})).await.is(200);
     assert_eq!((&off["next_at"], &off["cron"]), (&Value::Null, &json!("0 8 4 * *")));
+    assert_eq!(off["upcoming"], json!([]));
     let list = api.get("reports/schedules").await.is(200);
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     api.as_role(Role::Viewer, axum::http::Method::DELETE, &path, Value::Null).await.is(403);
@@ -286,7 +290,19 @@ async fn a_report_is_made_when_it_is_due_and_mailed_once() {
         "summer time has begun by then"
     );
 
+    let last = &list["items"][0]["last"];
+    assert_eq!(
+        (&last["reports"], &last["delivered"], &last["failed"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
+
     let made = api.get("reports").await.is(200)["items"][0].clone();
+    let verdict =
+        [&made["window"]["kind"], &made["window"]["timezone"], &made["target_pct"], &made["met"]];
+    assert_eq!(
+        verdict,
+        [&json!("calendar"), &json!("Europe/Berlin"), &json!("99.9"), &json!(true)]
+    );
     assert_eq!((&made["outcome"], &made["schedule"]), (&json!("delivered"), &schedule["id"]));
     assert_eq!(made["window_start"], "2026-01-31T23:00:00.000Z");
     let file = format!("reports/{}", text(&made["id"]));
@@ -302,4 +318,42 @@ async fn a_report_is_made_when_it_is_due_and_mailed_once() {
     api.get(&format!("{file}.pdf")).await.is(501);
     api.get(&format!("{file}.doc")).await.is(404);
     api.get("reports/nothing.html").await.is(404);
+}
+
+#[tokio::test]
+async fn a_report_is_made_at_once_on_demand() {
+    let scene = Scene::new(Api::start().await).await;
+    let api = &scene.api;
+    let hook =
+        json!({"name": "ops", "kind": "webhook", "config": {"url": "https://hook.example/"}});
+    api.post("channels", hook).await.is(201);
+    let schedule = json!({"name": "monthly", "slos": [scene.slo], "cron": "0 8 4 * *", "timezone": "Europe/Berlin",
+        "channel": "ops", "enabled": false});
+    let schedule = api.post("reports/schedules", schedule).await.is(201);
+    let now = scene.wait_for("2026-03-10T12:00:00Z").await;
+    let upkeep = Upkeep::new(api.db.pool().clone(), api.clock.clone());
+    assert!(!upkeep.make_reports(now).await.unwrap(), "it is switched off");
+    let send = format!("reports/schedules/{}/send", text(&schedule["id"]));
+    api.as_role(Role::Viewer, axum::http::Method::POST, &send, Value::Null).await.is(403);
+    api.post(&send, Value::Null).await.is(202);
+    assert!(upkeep.make_reports(now).await.unwrap());
+    let after = api.get("reports/schedules").await.is(200)["items"][0].clone();
+    assert_eq!(
+        (&after["next_at"], &after["enabled"]),
+        (&Value::Null, &json!(false)),
+        "it stays so"
+    );
+    let last = &after["last"];
+    assert_eq!(
+        (&last["reports"], &last["delivered"], &last["failed"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+    assert_eq!(api.get("reports").await.is(200)["items"][0]["outcome"], Value::Null, "still tried");
+
+    let check = |cron: &str| json!({"cron": cron, "timezone": "Europe/Berlin"});
+    let told = api.post("reports/schedules/check", check("0 8 1 * *")).await.is(200);
+    let wanted =
+        ["2026-04-01T06:00:00.000Z", "2026-05-01T06:00:00.000Z", "2026-06-01T06:00:00.000Z"];
+    assert_eq!(told["upcoming"], json!(wanted));
+    api.post("reports/schedules/check", check("soon")).await.refuses(422, "cron");
 }

@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { addresses, lines } from "./support/lines.mjs";
 import { startQuorate } from "./support/quorate.mjs";
+import { deleteReports, makeReports } from "./support/reports.mjs";
 import { deleteSlo, makeSlo } from "./support/slos.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
@@ -319,6 +320,7 @@ try {
   await logs.getByText(/Whoever sent logs was deleted\./).waitFor();
 
   const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
+  const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
 
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
@@ -337,6 +339,9 @@ try {
       "/slos/new",
       sloUrl,
       `${sloUrl}/edit`,
+      "/reports",
+      "/reports/schedules/new",
+      scheduleUrl,
       "/alerting",
       "/people",
       "/settings",
@@ -371,6 +376,7 @@ try {
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
 
+  await deleteReports({ page, quorate, step });
   await deleteSlo({ page, quorate, step, sloUrl });
 
   assert.equal(mail.mails.filter((m) => m.subject.includes("shop-web")).length, 1, "the fleet's alert is told once");

@@ -16,6 +16,8 @@ import { MonitorsPage } from "./pages/monitors";
 import { OverviewPage } from "./pages/overview";
 import { MorePage } from "./pages/overview/More";
 import { PeoplePage } from "./pages/people";
+import { ReportsPage } from "./pages/reports";
+import { EditSchedulePage, NewSchedulePage } from "./pages/reports/Edit";
 import { SettingsPage } from "./pages/settings";
 import { SloPage } from "./pages/slo";
 import { EditSloPage, NewSloPage } from "./pages/sloform";
@@ -79,6 +81,9 @@ export const router = createBrowserRouter([
           { path: "/slos/new", element: <NewSloPage /> },
           { path: "/slos/:id", element: <SloPage /> },
           { path: "/slos/:id/edit", element: <EditSloPage /> },
+          { path: "/reports", element: <ReportsPage /> },
+          { path: "/reports/schedules/new", element: <NewSchedulePage /> },
+          { path: "/reports/schedules/:id", element: <EditSchedulePage /> },
           { path: "/alerting", element: <AlertingPage /> },
           { path: "/settings", element: <SettingsPage /> },
           { path: "/more", element: <MorePage /> },

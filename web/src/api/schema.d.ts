@@ -1033,6 +1033,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reports/schedules/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** When a cron expression comes in a zone. Nothing is kept. */
+        post: operations["check_report_times"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reports/schedules/{id}": {
         parameters: {
             query?: never;
@@ -1049,6 +1066,26 @@ export interface paths {
         head?: never;
         /** Changes a schedule: what is left out stays. With `If-Match` it is refused (409) when somebody saved in between. */
         patch: operations["change_schedule"];
+        trace?: never;
+    };
+    "/api/v1/reports/schedules/{id}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes and sends the reports of a schedule now, beside its own times, within seconds; also of one that is
+         *     switched off, which stays so.
+         */
+        post: operations["send_reports"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/reports/{file}": {
@@ -2846,6 +2883,22 @@ export interface components {
             op: string;
             value: Record<string, unknown>;
         };
+        /** @description What a schedule made last, and how its delivery went; what is neither delivered nor failed is still tried. */
+        LastReports: {
+            /** @description What the other side said last to one that was not delivered. */
+            answer?: string | null;
+            /** Format: int64 */
+            delivered: number;
+            due_at: components["schemas"]["Instant"];
+            /** Format: int64 */
+            failed: number;
+            made_at: components["schemas"]["Instant"];
+            /**
+             * Format: int64
+             * @description One for each SLO.
+             */
+            reports: number;
+        };
         /** @enum {string} */
         LinkPurpose: "first_admin" | "invite" | "recovery";
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
@@ -3317,13 +3370,26 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 made_at: components["schemas"]["Instant"];
+                /** @description Null while the window runs, and when too little was seen. */
+                met?: boolean | null;
                 /** @description `delivered failed dropped`; null while it is still being tried. */
                 outcome?: string | null;
+                pct?: string | null;
+                /**
+                 * Format: int64
+                 * @description Which revision of the frozen report it is; null when its figures could still change.
+                 */
+                revision?: number | null;
                 /** Format: uuid */
                 schedule: string;
                 schedule_name: string;
                 sha256: string;
                 slo: components["schemas"]["ReportedSlo"];
+                /** @description `ok at_risk burning exhausted breached no_data` */
+                state?: string | null;
+                /** @description Percentages are cut off, never rounded up. */
+                target_pct?: string | null;
+                window?: components["schemas"]["SloReportWindowKind"] | null;
                 window_end: components["schemas"]["Instant"];
                 window_start: components["schemas"]["Instant"];
             }[];
@@ -3493,12 +3559,15 @@ export interface components {
                 enabled: boolean;
                 /** Format: uuid */
                 id: string;
+                last?: components["schemas"]["LastReports"] | null;
                 name: string;
                 next_at?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 revision: number;
                 slos: components["schemas"]["ReportedSlo"][];
                 timezone: string;
+                /** @description The next three times that `cron` comes in its zone; none while it is switched off. */
+                upcoming: components["schemas"]["Instant"][];
                 updated_at: components["schemas"]["Instant"];
             }[];
             next?: string | null;
@@ -3773,13 +3842,26 @@ export interface components {
             /** Format: uuid */
             id: string;
             made_at: components["schemas"]["Instant"];
+            /** @description Null while the window runs, and when too little was seen. */
+            met?: boolean | null;
             /** @description `delivered failed dropped`; null while it is still being tried. */
             outcome?: string | null;
+            pct?: string | null;
+            /**
+             * Format: int64
+             * @description Which revision of the frozen report it is; null when its figures could still change.
+             */
+            revision?: number | null;
             /** Format: uuid */
             schedule: string;
             schedule_name: string;
             sha256: string;
             slo: components["schemas"]["ReportedSlo"];
+            /** @description `ok at_risk burning exhausted breached no_data` */
+            state?: string | null;
+            /** @description Percentages are cut off, never rounded up. */
+            target_pct?: string | null;
+            window?: components["schemas"]["SloReportWindowKind"] | null;
             window_end: components["schemas"]["Instant"];
             window_start: components["schemas"]["Instant"];
         };
@@ -4662,13 +4744,26 @@ export interface components {
             enabled: boolean;
             /** Format: uuid */
             id: string;
+            last?: components["schemas"]["LastReports"] | null;
             name: string;
             next_at?: components["schemas"]["Instant"] | null;
             /** Format: int32 */
             revision: number;
             slos: components["schemas"]["ReportedSlo"][];
             timezone: string;
+            /** @description The next three times that `cron` comes in its zone; none while it is switched off. */
+            upcoming: components["schemas"]["Instant"][];
             updated_at: components["schemas"]["Instant"];
+        };
+        ReportTimes: {
+            /** @description Minute, hour, day of the month, month, day of the week. */
+            cron: string;
+            /** @description In which it is read. */
+            timezone: string;
+        };
+        ReportTimesAhead: {
+            /** @description The next three. */
+            upcoming: components["schemas"]["Instant"][];
         };
         ReportedSlo: {
             /** Format: uuid */
@@ -7662,6 +7757,31 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    check_report_times: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReportTimes"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportTimesAhead"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     delete_schedule: {
         parameters: {
             query?: never;
@@ -7703,6 +7823,30 @@ export interface operations {
         };
         responses: {
             200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportSchedule"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    send_reports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
                 headers: {
                     etag?: string;
                     [name: string]: unknown;

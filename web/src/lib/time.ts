@@ -48,6 +48,11 @@ export function when(at: Instant | null | undefined, now: Instant = Date.now() /
   return today ? clock(at, zone) : `${day(at, now, zone)} ${clock(at, zone)}`;
 }
 
+/** `Tue 17 Nov 03:07`, of today too: for what was planned to the minute. */
+export function dayMinute(at: Instant, now: Instant = Date.now() / 1000, zone?: string): string {
+  return `${day(at, now, zone)} ${hourMinute(at, zone)}`;
+}
+
 /** `4 min ago` below a day, then `Tue 17 Nov 03:07`. */
 export function ago(at: Instant | null | undefined, now: Instant = Date.now() / 1000, zone?: string): string {
   const then = epoch(at);
@@ -56,7 +61,7 @@ export function ago(at: Instant | null | undefined, now: Instant = Date.now() / 
   const age = today - then;
   if (age < 1) return "now";
   if (age < 86_400) return `${largest(age)} ago`;
-  return `${day(at, now, zone)} ${hourMinute(at, zone)}`;
+  return dayMinute(at, now, zone);
 }
 
 /** The largest unit alone, for "ago". */

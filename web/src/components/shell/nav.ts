@@ -14,6 +14,7 @@ export const places: readonly Place[] = [
   { to: "/locations", word: "Locations" },
   { to: "/fleets", word: "Fleets" },
   { to: "/slos", word: "SLOs" },
+  { to: "/reports", word: "Reports" },
 ];
 
 export const setUp: readonly Place[] = [

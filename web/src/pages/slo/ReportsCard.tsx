@@ -1,5 +1,7 @@
 import { Fragment, useState } from "react";
+import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
+import { useRole } from "../../api/session";
 import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { StateWord } from "../../components/StateMark";
@@ -14,6 +16,7 @@ type Revision = Schemas["SloRevision"];
 /** Reports as they were frozen: revision, hash, and what differs from the one before. */
 export function ReportsCard({ slo, report, now }: { slo: Schemas["Slo"]; report: Schemas["SloReport"]; now: number }) {
   const reports = api.useQuery("get", "/api/v1/slos/{id}/reports", { params: { path: { id: slo.id } } });
+  const role = useRole();
   const items = reports.data?.items ?? [];
   return (
     <Card
@@ -23,6 +26,7 @@ export function ReportsCard({ slo, report, now }: { slo: Schemas["Slo"]; report:
         <span className="small row">
           <span className="muted">As it stands now:</span>
           <Files id={slo.id} query={{}} of="the present report" />
+          {role("editor") && <Link to={`/reports/schedules/new?slo=${slo.id}`}>Send it by itself…</Link>}
         </span>
       }
       footer={

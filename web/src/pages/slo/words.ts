@@ -22,12 +22,19 @@ export function totalOf(report: Pick<Report, "budget">): number | null {
   return report.budget.total_ms ?? report.budget.total ?? null;
 }
 
+/** What is needed to name a window. */
+export interface Spanned {
+  slo: { window: Report["slo"]["window"] };
+  window: { start: string };
+}
+
 /** The window by its name: `November`, `week of 16 Nov`, `last 30 days`. */
-export function periodWord(report: Pick<Report, "slo" | "window">, now: number): string {
+export function periodWord(report: Spanned, now: number): string {
   const { kind, duration, timezone } = report.slo.window;
   const start = epoch(report.window.start) ?? 0;
   if (kind === "rolling") {
     const days = /^(\d+)d$/.exec(duration ?? "")?.[1];
+    if (days === "1") return "last day";
     return days ? `last ${days}${NBSP}days` : "window";
   }
   const format = (options: Intl.DateTimeFormatOptions, at = start) =>

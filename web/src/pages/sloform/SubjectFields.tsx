@@ -1,6 +1,6 @@
 import { Fieldset, NativeSelect, NumberInput } from "@mantine/core";
 import { api, type Schemas } from "../../api/client";
-import { PickMonitor, PickMonitors } from "./Pick";
+import { PickMonitor, PickMonitors } from "../../components/Pick";
 import type { SloForm } from "./useCheck";
 
 /** What it is about, and what counts as good. */

@@ -1,9 +1,7 @@
 import { Fieldset, NativeSelect, NumberInput, Select, TextInput } from "@mantine/core";
 import type { Schemas } from "../../api/client";
+import { zones } from "../../lib/zones";
 import type { SloForm } from "./useCheck";
-
-/** The zones that the browser knows, and the one that is set. */
-const zones = (own: string): string[] => [...new Set(["UTC", own, ...Intl.supportedValuesOf("timeZone")])];
 
 /** The objective, and the span of time that it holds for. */
 export function WindowFields({ form, check }: { form: SloForm; check: Schemas["SloCheck"] | null }) {

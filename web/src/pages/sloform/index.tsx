@@ -4,6 +4,7 @@ import { api, type Schemas } from "../../api/client";
 import { useRole } from "../../api/session";
 import { Page } from "../../components/Page";
 import { Empty, Failed, Loading } from "../../components/Status";
+import { ownZone } from "../../lib/zones";
 import { draftOf, emptyDraft } from "./draft";
 import { Editor } from "./Editor";
 
@@ -11,9 +12,7 @@ import { Editor } from "./Editor";
 export function NewSloPage() {
   const role = useRole();
   const [params] = useSearchParams();
-  const [initial] = useState(() =>
-    emptyDraft(params.get("monitor") ?? "", Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"),
-  );
+  const [initial] = useState(() => emptyDraft(params.get("monitor") ?? "", ownZone()));
   return (
     <Page crumbs={[{ word: "SLOs", to: "/slos" }, { word: "Add" }]}>
       <h1>Add an SLO</h1>

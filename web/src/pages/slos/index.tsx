@@ -73,28 +73,31 @@ export function SlosPage() {
       </div>
       <Card
         title="SLOs"
+        // Of nothing nothing can be filtered.
         beside={
-          <span className="row slo-filter">
-            <input
-              ref={field}
-              className="query"
-              type="search"
-              aria-label="Name or service"
-              placeholder="name or service"
-              value={search}
-              onChange={(event) => setSearch(event.currentTarget.value)}
-            />
-            <Chip pressed={state === ""} act={() => setState("", true)}>
-              All
-            </Chip>
-            {sloStates.map((one) => (
-              <Chip key={one} pressed={state === one} act={() => setState(state === one ? "" : one, true)}>
-                <StateMark state={sloMark(one)} /> {sloWord(one)}
+          (filtered || items.length > 0 || slos.isPending) && (
+            <span className="row slo-filter">
+              <input
+                ref={field}
+                className="query"
+                type="search"
+                aria-label="Name or service"
+                placeholder="name or service"
+                value={search}
+                onChange={(event) => setSearch(event.currentTarget.value)}
+              />
+              <Chip pressed={state === ""} act={() => setState("", true)}>
+                All
               </Chip>
-            ))}
-            {service && <Narrowed word={`service ${service}`} off={() => setService("", true)} />}
-            {monitor && <Narrowed word="one monitor" off={() => setMonitor("", true)} />}
-          </span>
+              {sloStates.map((one) => (
+                <Chip key={one} pressed={state === one} act={() => setState(state === one ? "" : one, true)}>
+                  <StateMark state={sloMark(one)} /> {sloWord(one)}
+                </Chip>
+              ))}
+              {service && <Narrowed word={`service ${service}`} off={() => setService("", true)} />}
+              {monitor && <Narrowed word="one monitor" off={() => setMonitor("", true)} />}
+            </span>
+          )
         }
         footer={
           slos.hasNextPage ? (

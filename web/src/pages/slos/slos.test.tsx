@@ -37,10 +37,13 @@ describe("the list of SLOs", () => {
     renderAt("/slos", route);
     expect(await screen.findByText(/An editor can add one/)).toBeInTheDocument();
     expect(screen.queryByRole("link", { name: "Add an SLO" })).toBeNull();
+    expect(screen.queryByRole("button", { name: "Burning" })).toBeNull();
+    expect(screen.queryByRole("searchbox")).toBeNull();
   });
   it("says that a filter matches nothing", async () => {
     stubApi(as("editor", []));
     renderAt("/slos?state=burning", route);
     expect(await screen.findByText("Nothing matches.")).toBeInTheDocument();
+    expect(screen.getByRole("button", { name: "Burning" })).toHaveAttribute("aria-pressed", "true");
   });
 });

@@ -1,8 +1,8 @@
 import { MultiSelect, Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useState } from "react";
-import { api } from "../../api/client";
-import { useSettled } from "../../lib/useSettled";
+import { api } from "../api/client";
+import { useSettled } from "../lib/useSettled";
 
 /** Something that is chosen by name. */
 export interface Known {
@@ -10,8 +10,16 @@ export interface Known {
   name: string;
 }
 
+type Options = { value: string; label: string }[];
+
+/** What was found, and what is chosen already. */
+function optionsOf(chosen: readonly Known[], found: readonly Known[] | undefined): Options {
+  const all = [...chosen, ...(found ?? [])];
+  return [...new Map(all.map((one) => [one.id, one.name]))].map(([value, label]) => ({ value, label }));
+}
+
 /** Monitors whose name has the text in it, and those that are chosen already. */
-function useMonitors(text: string, chosen: readonly Known[]): { value: string; label: string }[] {
+function useMonitors(text: string, chosen: readonly Known[]): Options {
   const q = useSettled(text, 200);
   const found = api.useQuery(
     "get",
@@ -19,8 +27,19 @@ function useMonitors(text: string, chosen: readonly Known[]): { value: string; l
     { params: { query: { limit: 50, ...(q ? { q } : {}) } } },
     { placeholderData: (before) => before },
   );
-  const all = [...chosen, ...(found.data?.items ?? [])];
-  return [...new Map(all.map((one) => [one.id, one.name]))].map(([value, label]) => ({ value, label }));
+  return optionsOf(chosen, found.data?.items);
+}
+
+/** The same of SLOs. */
+function useSlos(text: string, chosen: readonly Known[]): Options {
+  const search = useSettled(text, 200);
+  const found = api.useQuery(
+    "get",
+    "/api/v1/slos",
+    { params: { query: { limit: 50, ...(search ? { search } : {}) } } },
+    { placeholderData: (before) => before },
+  );
+  return optionsOf(chosen, found.data?.items);
 }
 
 /** One monitor, found by typing. */
@@ -62,26 +81,71 @@ export function PickMonitor(props: {
   );
 }
 
-/** Several monitors, found by typing. */
-export function PickMonitors(props: {
+interface Several {
   label: string;
   description: string;
   chosen: readonly Known[];
   value: string[];
   error?: ReactNode;
   onChange: (ids: string[]) => void;
+}
+
+/** Several monitors, found by typing. */
+export function PickMonitors(props: Several) {
+  return <PickSeveral {...props} find={useMonitors} nothing="No monitor of that name" />;
+}
+
+/** Several SLOs, found by typing. */
+export function PickSlos(props: Several) {
+  return <PickSeveral {...props} find={useSlos} nothing="No SLO of that name" />;
+}
+
+/** One SLO, found by typing. */
+export function PickSlo(props: {
+  label: string;
+  description: string;
+  chosen: readonly Known[];
+  value: string;
+  error?: ReactNode;
+  onChange: (id: string) => void;
 }) {
+  const [text, setText] = useState("");
+  const [seen, setSeen] = useState<readonly Known[]>(props.chosen);
+  const known = seen.some((one) => one.name === text);
+  const data = useSlos(known ? "" : text, seen);
+  return (
+    <Select
+      label={props.label}
+      description={props.description}
+      placeholder="type a name"
+      searchable
+      nothingFoundMessage="No SLO of that name"
+      data={data}
+      value={props.value || null}
+      error={props.error}
+      onSearchChange={setText}
+      onChange={(id) => {
+        const label = data.find((one) => one.value === id)?.label;
+        if (id && label) setSeen([{ id, name: label }]);
+        props.onChange(id ?? "");
+      }}
+    />
+  );
+}
+
+function PickSeveral(props: Several & { find: (text: string, chosen: readonly Known[]) => Options; nothing: string }) {
   const [text, setText] = useState("");
   // What was found once keeps its name after the search moves on.
   const [seen, setSeen] = useState<readonly Known[]>(props.chosen);
-  const data = useMonitors(text, seen);
+  const { find: useFound } = props;
+  const data = useFound(text, seen);
   return (
     <MultiSelect
       label={props.label}
       description={props.description}
       placeholder="type a name"
       searchable
-      nothingFoundMessage="No monitor of that name"
+      nothingFoundMessage={props.nothing}
       data={data}
       value={props.value}
       error={props.error}
