@@ -15,3 +15,6 @@ globalThis.ResizeObserver ??= class {
   unobserve() {}
   disconnect() {}
 };
+
+// Fields that grow with their text listen to fonts, which this document has none of.
+if (!("fonts" in document)) Object.defineProperty(document, "fonts", { value: new EventTarget() });

@@ -126,7 +126,6 @@ function Actions({ fleet }: { fleet: Fleet }) {
       </div>
       <Modal opened={editing !== ""} onClose={() => setEditing("")} title={`Settings of ${fleet.name}`} size={720}>
         <FleetForm
-          key={fleet.revision}
           fleet={fleet}
           done={() => {
             setEditing("");

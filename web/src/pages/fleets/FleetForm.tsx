@@ -1,9 +1,12 @@
 import { Fieldset, MultiSelect, NativeSelect, NumberInput, Textarea, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useState } from "react";
-import { api, type Schemas } from "../../api/client";
+import { api, http, type Schemas } from "../../api/client";
+import { problemOf } from "../../api/problem";
 import { Button } from "../../components/Button";
+import { Conflict } from "../../components/Conflict";
 import { Refusal } from "../../components/Status";
+import { differences } from "../../lib/differences";
 import { duration } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
 import { bodyOf, type Draft, draftOf, parseInstances, severities, timing } from "./draft";
@@ -25,7 +28,12 @@ const platforms = [
 ];
 
 /** Adds a fleet, or changes one. Only the name is needed; everything else makes the findings sharper. */
-export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet) => void }) {
+export function FleetForm(props: { fleet?: Fleet; done: (saved: Fleet) => void }) {
+  const { done } = props;
+  // The form works on what it was opened with: the page asks for the fleet again all the time, and a change by
+  // others is refused when this is saved.
+  const [fleet] = useState(props.fleet);
+  const [theirs, setTheirs] = useState<Fleet | "reading" | null>(null);
   const create = api.useMutation("post", "/api/v1/fleets");
   const change = api.useMutation("patch", "/api/v1/fleets/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
@@ -39,20 +47,21 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
           : null,
     },
   });
-  const submit = form.onSubmit((values) => {
+  const save = (values: Draft, revision: number) => {
     setRefused(null);
     const body = bodyOf(values);
-    const onError = (error: unknown) => setRefused(showRefusal(form, error, fieldOf));
+    const onError = (error: unknown) => {
+      if (fleet && problemOf(error).code === "revision") return void readTheirs(fleet.id, setTheirs);
+      setRefused(showRefusal(form, error, fieldOf));
+    };
     if (fleet)
       change.mutate(
-        {
-          params: { path: { id: fleet.id }, header: { "if-match": `"${fleet.revision}"` } },
-          body,
-        },
+        { params: { path: { id: fleet.id }, header: { "if-match": `"${revision}"` } }, body },
         { onSuccess: done, onError },
       );
     else create.mutate({ body: { ...body, instances: body.instances ?? [] } }, { onSuccess: done, onError });
-  });
+  };
+  const submit = form.onSubmit((values) => save(values, fleet?.revision ?? 0));
   const times = timing(form.getValues());
   return (
     <form className="form" onSubmit={submit}>
@@ -216,6 +225,16 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
         />
       </details>
       {refused && <Refusal>{refused}</Refusal>}
+      {theirs !== null && (
+        <Conflict
+          differences={theirs === "reading" ? null : differences(draftOf(theirs), form.getValues(), labels)}
+          busy={change.isPending}
+          overwrite={() => theirs !== "reading" && save(form.getValues(), theirs.revision)}
+          take={() => {
+            if (theirs !== "reading") done(theirs);
+          }}
+        />
+      )}
       <div className="actions">
         <Button primary type="submit" busy={create.isPending || change.isPending}>
           {fleet ? "Save" : "Add the fleet"}
@@ -224,6 +243,43 @@ export function FleetForm({ fleet, done }: { fleet?: Fleet; done: (saved: Fleet)
     </form>
   );
 }
+
+/** Reads what somebody else saved. */
+async function readTheirs(id: string, show: (theirs: Fleet | "reading" | null) => void) {
+  show("reading");
+  const read = await http.GET("/api/v1/fleets/{id}", { params: { path: { id } } }).catch(() => null);
+  show(read?.data ?? null);
+}
+
+/** What the fields are called where two drafts are compared. */
+const labels: { readonly [K in keyof Draft]: string } = {
+  name: "Name",
+  expected: "Instances",
+  min_ready: "Fewer ready are critical",
+  platform: "Platform",
+  floor: "Ignores health below, %",
+  check_path: "Path of its check",
+  interval_s: "Every, s",
+  timeout_s: "Time-out, s",
+  unhealthy: "Out after failures",
+  healthy: "Back after passes",
+  min_severity: "Findings",
+  removal_s: "A removal longer than, s",
+  restarts_per_h: "Restarts in an hour",
+  channels: "Channels",
+  kinds: "By kind of finding",
+  drain_s: "Draining lasts, s",
+  warm_up_s: "Warming lasts, s",
+  lateness_s: "Lines come late by, s",
+  few_critical_s: "Too few is critical after, s",
+  few_warning_s: "Fewer than there should be, after, s",
+  settle_s: "A roll-out settles after, s",
+  flap_from: "Flaps from",
+  flap_window_min: "Within, min",
+  flap_until: "Flaps no more at",
+  probe_paths: "Paths of health checks",
+  instances: "Instances by name",
+};
 
 /** The form's field for the API's. */
 function fieldOf(field: string): string | null {
