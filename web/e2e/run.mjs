@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
+import { deleteFailover, makeFailover } from "./support/failover.mjs";
 import { addresses, lines } from "./support/lines.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { deleteReports, makeReports } from "./support/reports.mjs";
@@ -320,6 +321,7 @@ try {
   await logs.getByText(/Whoever sent logs was deleted\./).waitFor();
 
   const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
+  const groupUrl = await makeFailover({ page, quorate, step, out });
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
 
   step("no page has barriers that rules can find, in light and in dark");
@@ -342,6 +344,10 @@ try {
       "/reports",
       "/reports/schedules/new",
       scheduleUrl,
+      "/failover-groups",
+      "/failover-groups/new",
+      groupUrl,
+      `${groupUrl}/edit`,
       "/alerting",
       "/people",
       "/settings",
@@ -376,6 +382,7 @@ try {
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
 
+  await deleteFailover({ page, quorate, step, groupUrl });
   await deleteReports({ page, quorate, step });
   await deleteSlo({ page, quorate, step, sloUrl });
 
@@ -386,7 +393,7 @@ try {
     "every webhook has an id of its own",
   );
   assert.deepEqual(
-    problems.filter((text) => !/401|404|422/.test(text)),
+    problems.filter((text) => !/401|404|409|422/.test(text)),
     [],
   );
   console.log("All of it works.");

@@ -30,6 +30,8 @@ const everyPage = {
   reports: "/reports",
   "report-add": "/reports/schedules/new",
   alerting: "/alerting",
+  failover: "/failover-groups",
+  "failover-add": "/failover-groups/new",
   people: "/people",
   settings: "/settings",
   account: "/account",

@@ -6,6 +6,9 @@ import { AccountPage } from "./pages/account";
 import { EditMonitorPage, NewMonitorPage } from "./pages/editor";
 import { SetupPage } from "./pages/enter/Setup";
 import { SignInPage } from "./pages/enter/SignIn";
+import { FailoverPage } from "./pages/failover";
+import { EditFailoverPage, NewFailoverPage } from "./pages/failover/Edit";
+import { FailoverGroupPage } from "./pages/failover/Group";
 import { FleetPage } from "./pages/fleet";
 import { FleetsPage } from "./pages/fleets";
 import { IncidentPage } from "./pages/incident";
@@ -85,6 +88,10 @@ export const router = createBrowserRouter([
           { path: "/reports/schedules/new", element: <NewSchedulePage /> },
           { path: "/reports/schedules/:id", element: <EditSchedulePage /> },
           { path: "/alerting", element: <AlertingPage /> },
+          { path: "/failover-groups", element: <FailoverPage /> },
+          { path: "/failover-groups/new", element: <NewFailoverPage /> },
+          { path: "/failover-groups/:id", element: <FailoverGroupPage /> },
+          { path: "/failover-groups/:id/edit", element: <EditFailoverPage /> },
           { path: "/settings", element: <SettingsPage /> },
           { path: "/more", element: <MorePage /> },
           { path: "/locations", element: <LocationsPage /> },

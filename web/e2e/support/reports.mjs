@@ -51,7 +51,7 @@ export async function makeReports({ page, quorate, step, out, mail, sloUrl }) {
   await now.getByRole("combobox", { name: "SLO" }).fill("till");
   await page.getByRole("option", { name: "till-availability" }).click();
   await now.getByLabel("Period").selectOption("current");
-  await now.getByText(/to date/).waitFor();
+  await now.getByText(/till-availability, .* to date/).waitFor();
   const link = await now.getByRole("link", { name: "Open the page" }).getAttribute("href");
   assert.equal(link, `/api/v1${sloUrl}/report.html?window=current`);
   await now.getByLabel("Period").selectOption("dates");

@@ -45,7 +45,7 @@ function useSlos(text: string, chosen: readonly Known[]): Options {
 /** One monitor, found by typing. */
 export function PickMonitor(props: {
   label: string;
-  description: string;
+  description?: string;
   clearable?: boolean;
   chosen: readonly Known[];
   value: string;

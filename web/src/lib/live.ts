@@ -82,6 +82,7 @@ export function follow(url: string, client: QueryClient): () => void {
         (what.has("fleets") && ofFleets(query, whose)) ||
         (what.has("lines") && saysHowFar.includes(String(query.queryKey[1]))) ||
         ((what.has("monitors") || what.has("results")) && under(query, "/api/v1/monitors")) ||
+        (what.has("monitors") && under(query, "/api/v1/failover")) ||
         (what.has("incidents") && under(query, "/api/v1/incidents")) ||
         (what.has("locations") && under(query, "/api/v1/locations", "/api/v1/agents", "/api/v1/health")),
     });

@@ -19,6 +19,8 @@ export const places: readonly Place[] = [
 
 export const setUp: readonly Place[] = [
   { to: "/alerting", word: "Alerting" },
+  // Beside who is told: it is set up once, and what it decides is told through channels.
+  { to: "/failover-groups", word: "Failover" },
   { to: "/people", word: "People and tokens", least: "admin" },
   { to: "/settings", word: "Settings" },
 ];
