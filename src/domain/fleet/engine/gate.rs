@@ -1,7 +1,7 @@
 //! Before anybody is named: has it risen everywhere (settled rule 6)?
 
 use super::grid::{Counts, QUANTUM_US, share};
-use super::history::OWN_WINDOWS;
+use super::history::{Base, OWN_WINDOWS};
 use super::judge::{Judge, POINTS, RHO_UNKNOWN, TIMES, bounded};
 use super::numbers::Numbers;
 use super::outcome::Outcome;
@@ -15,6 +15,9 @@ const SLOW_SHARE: f64 = 0.3;
 const SLOW_USUAL: f64 = 0.1;
 /// What is usual is not known well by fewer than ten windows: then it must be this much more.
 const FEW_POINTS: f64 = 0.05;
+/// Small rises are seen over so many windows together, this one included. Not over more: an outage is to be
+/// told while it lasts.
+const TOGETHER: i64 = 5;
 /// A code that all answer more often is told only when it is this much: clients choose what they ask.
 const CODE_POINTS: f64 = 0.1;
 
@@ -51,6 +54,15 @@ impl Gate {
         counts: &Counts,
         enough: &[usize],
     ) -> Self {
+        let gate = Self::of_one(judge, outcome, counts, enough);
+        let one = judge.span == 1 && enough.len() > 1;
+        if one && outcome == Outcome::Errors && gate.mode == Mode::Calm {
+            return gate.over_several(judge, counts, enough);
+        }
+        gate
+    }
+
+    fn of_one(judge: &Judge<'_>, outcome: Outcome, counts: &Counts, enough: &[usize]) -> Self {
         let mut gate = Self {
             mode: Mode::Calm,
             elevated: Vec::new(),
@@ -70,7 +82,7 @@ impl Gate {
         if enough.is_empty() || enough.iter().filter(|i| high(i)).count() < needed {
             return gate;
         }
-        gate.weigh(judge, outcome, counts, enough);
+        gate.weigh(judge, outcome, &judge.base(outcome), counts, enough);
         if gate.elevated.len() < needed {
             return gate;
         }
@@ -82,9 +94,49 @@ impl Gate {
         gate
     }
 
+    /// A dependency that fails one call in twenty leaves each instance a handful of errors a window, which
+    /// might be chance in each of them. Over some windows together it is none, and so it is shared when
+    /// the whole pool is still above what is usual now; else this stays as it was.
+    fn over_several(self, judge: &Judge<'_>, counts: &Counts, enough: &[usize]) -> Self {
+        let now = enough.iter().map(|i| counts.flat[*i]);
+        let now = share(now.fold((0, 0), |sum, (n, e)| (sum.0 + n, sum.1 + e)));
+        if now < POINTS {
+            return self;
+        }
+        let first = judge.at - TOGETHER + 1;
+        let base = judge.history.base_before(Outcome::Errors, first);
+        let usual = share(base.pool());
+        if base.windows() < OWN_WINDOWS || now < (TIMES * usual).max(usual + POINTS) {
+            return self;
+        }
+        let mut several =
+            Self { elevated: Vec::new(), clean: Vec::new(), counts: counts.flat.clone(), ..self };
+        for (i, row) in judge.grid.rows.iter().enumerate() {
+            let (n, e) = judge.history.sum_from(Outcome::Errors, first, row.id);
+            several.counts[i].0 += n;
+            several.counts[i].1 += e;
+        }
+        several.weigh(judge, Outcome::Errors, &base, counts, enough);
+        let all = several.elevated.len() >= enough.len().div_ceil(2).max(2);
+        if all && several.clean.len() < 2 {
+            several.mode = Mode::Shared;
+        } else {
+            (several.elevated, several.clean) = (Vec::new(), Vec::new());
+        }
+        // What is told of it is this window alone, as of every other finding.
+        several.counts.clone_from(&counts.flat);
+        several
+    }
+
     /// Sorts the rows into elevated, clean and undecided.
-    fn weigh(&mut self, judge: &Judge<'_>, outcome: Outcome, counts: &Counts, enough: &[usize]) {
-        let base = judge.base(outcome);
+    fn weigh(
+        &mut self,
+        judge: &Judge<'_>,
+        outcome: Outcome,
+        base: &Base,
+        counts: &Counts,
+        enough: &[usize],
+    ) {
         self.rho = bounded(base.rho, outcome);
         self.windows = base.windows();
         if outcome == Outcome::Latency {

@@ -195,9 +195,15 @@ impl History {
 
     /// What was usual: the last 60 windows in which nothing was open or judged bad in this way.
     pub(super) fn base(&self, outcome: Outcome) -> Base {
+        self.base_before(outcome, i64::MAX)
+    }
+
+    /// The same of windows before `index`.
+    pub(super) fn base_before(&self, outcome: Outcome, index: i64) -> Base {
         let mut base = Base::default();
         let mut spread = Spread::default();
-        let clean = self.past.iter().rev().filter(|past| past.is_clean(outcome));
+        let before = self.past.iter().rev().filter(|past| past.index < index);
+        let clean = before.filter(|past| past.is_clean(outcome));
         for (seen, past) in clean.take(BASE_WINDOWS).enumerate() {
             let counts = past.rows.iter().map(|row| row.flat(outcome)).filter(|(n, _)| *n > 0);
             if seen < SPREAD_WINDOWS {
@@ -215,6 +221,13 @@ impl History {
         }
         base.rho = spread.rho();
         base
+    }
+
+    /// Attempts and bad ones of one instance in the windows from `first` on that are filed.
+    pub(super) fn sum_from(&self, outcome: Outcome, first: i64, id: u32) -> (u64, u64) {
+        let recent = self.past.iter().rev().take_while(|past| past.index >= first);
+        let rows = recent.flat_map(|past| past.rows.iter().filter(|row| row.id == id));
+        rows.map(|row| row.flat(outcome)).fold((0, 0), |sum, (n, e)| (sum.0 + n, sum.1 + e))
     }
 
     /// Usual attempts in a window of one instance, over the baseline of its errors; none when it has

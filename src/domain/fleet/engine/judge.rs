@@ -78,6 +78,8 @@ pub(super) struct Judge<'a> {
     /// Who may be judged and be a peer, by row.
     pub usable: Vec<bool>,
     busiest: Vec<usize>,
+    /// Of the last window that is judged.
+    pub at: i64,
     pub span: u32,
 }
 
@@ -97,7 +99,7 @@ impl Measure {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(grid: &'a Grid<'a>, history: &'a History, span: u32) -> Self {
+    pub(super) fn new(grid: &'a Grid<'a>, history: &'a History, at: i64, span: u32) -> Self {
         let errors = grid.errors();
         let busiest = grid.busiest(&errors, OWN_ROUTES);
         Self {
@@ -108,6 +110,7 @@ impl<'a> Judge<'a> {
             blank: grid.blank(&grid.blank_limits()),
             errors,
             usable: grid.rows.iter().map(|row| !row.warming).collect(),
+            at,
             span,
         }
     }

@@ -221,7 +221,7 @@ impl Engine {
     fn refile(&mut self, window: Window, ways: Vec<Outcome>) {
         let context = Context::default();
         let grid = self.grid(&window, &context);
-        let judge = Judge::new(&grid, &self.history, 1);
+        let judge = Judge::new(&grid, &self.history, window.index, 1);
         let thin = thin_rows(&judge);
         if !grid.rows.is_empty() {
             let past = Past::new(window.index, &grid, &judge.errors, &judge.slow, &judge.blank);
@@ -284,7 +284,7 @@ impl Engine {
         let grid = self.grid(window, context);
         let may = |name: &str| span == 1 || only.contains(name);
         let may: Vec<bool> = grid.rows.iter().map(|row| may(row.name)).collect();
-        let judge = Judge::new(&grid, &self.history, span as u32);
+        let judge = Judge::new(&grid, &self.history, window.index, span as u32);
         let mut round = judge.round(&may);
         if span > 1 && !self.recent.is_quiet(window.index, span) {
             // All together are judged window by window wherever that can be done.
@@ -321,7 +321,7 @@ impl Engine {
             for part in 0..span / SPANS[0] {
                 let part = self.recent.together(at - (part * SPANS[0]) as i64, SPANS[0]);
                 let grid = self.grid(&part, context);
-                let still = thin_rows(&Judge::new(&grid, &self.history, 1));
+                let still = thin_rows(&Judge::new(&grid, &self.history, part.index, 1));
                 thin.retain(|name| still.contains(name) || !part.cells.contains_key(name));
             }
         }

@@ -321,6 +321,23 @@ fn a_dependency_that_fails_a_little_blames_nobody() {
 }
 
 #[test]
+fn a_dependency_that_fails_one_call_in_twenty_is_shared_whatever_the_dice_say() {
+    let well = Way { attempts: 120, ..WELL };
+    let (mut found, mut blamed) = (0, 0);
+    for seed in 0..200 {
+        let mut lab = Lab::new();
+        lab.rng = seed;
+        lab.run(15, &[well; 5]);
+        let changes = lab.run(10, &[Way { fails: 0.05, ..well }; 5]);
+        let opened = || changes.iter().filter(|change| change.step == Step::Opened);
+        blamed += opened().filter(|change| !change.finding.instances.is_empty()).count();
+        found += usize::from(opened().any(|change| change.finding.scope == Scope::Shared));
+    }
+    assert_eq!(blamed, 0);
+    assert!(found >= 196, "{found} of 200");
+}
+
+#[test]
 fn one_that_fails_all_amid_an_outage_is_still_named() {
     let mut lab = Lab::settled(6);
     let mut ways = vec![Way { fails: 0.3, ..WELL }; 6];
