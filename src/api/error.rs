@@ -193,6 +193,8 @@ const CONSTRAINTS: &[(&str, &str, &str)] = &[
     ("report_schedule_name_key", "name", "A schedule of this name exists already."),
     ("slo_name_key", "name", "An SLO of this name exists already."),
     ("failover_group_name_key", "name", "A failover group of this name exists already."),
+    ("status_page_slug_key", "slug", "Another status page has this address already."),
+    ("status_page_domain_key", "domain", "Another status page has this host already."),
     ("shipper_token_name_key", "name", "This fleet has a token of this name already."),
     ("maintenance_order_check", "end", "The end must be after the start."),
 ];

@@ -99,6 +99,10 @@ pub mod slo_reports;
 pub mod slo_shown;
 pub mod slo_simulate;
 pub mod slos;
+pub mod status_page_form;
+pub mod status_pages;
+pub mod status_posts;
+pub mod status_updates;
 pub mod tokens;
 pub mod ui;
 mod unsubscribe;
@@ -223,6 +227,9 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(slo_simulate::router())
         .merge(failover::router())
         .merge(failover_now::router())
+        .merge(status_pages::router())
+        .merge(status_posts::router())
+        .merge(status_updates::router())
         .merge(channels::router())
         .merge(settings::router())
         .merge(secrets::router())

@@ -13,6 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     AppState, error::ErrorBody, incidents::IncidentState, monitor_list::MonitorSort, request::Json,
+    status_posts::StatusPostState,
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -77,6 +78,7 @@ fn add_components(document: &mut OpenApi) {
             // Used in queries only, where they are referred to but not collected.
             .schema("IncidentState", <IncidentState as utoipa::PartialSchema>::schema())
             .schema("MonitorSort", <MonitorSort as utoipa::PartialSchema>::schema())
+            .schema("StatusPostState", <StatusPostState as utoipa::PartialSchema>::schema())
             .response("Error", error)
             .security_scheme(
                 "token",

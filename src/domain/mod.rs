@@ -25,6 +25,8 @@ pub mod secret;
 pub mod selector;
 pub mod sketch;
 pub mod slo;
+pub mod slug;
+pub mod status_page;
 pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this

@@ -58,6 +58,8 @@ pub mod slo_reports;
 pub mod slo_requests;
 pub mod slo_state;
 pub mod slos;
+pub mod status_pages;
+pub mod status_posts;
 pub mod timeline;
 pub mod timeline_read;
 pub mod tokens;

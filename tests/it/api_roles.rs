@@ -20,6 +20,8 @@ async fn nobody_gets_further_than_their_role() {
                 .replace("{name}", "none")
                 .replace("{token}", "none")
                 .replace("{source}", "none")
+                .replace("{post}", "01900000-0000-7000-8000-000000000000")
+                .replace("{update}", "01900000-0000-7000-8000-000000000000")
                 .replace("{finding}", "01900000-0000-7000-8000-000000000000")
                 .replace("{shipper}", "01900000-0000-7000-8000-000000000000");
             // A body that no route takes: whoever may call gets to hear of that instead.

@@ -54,6 +54,7 @@ mod slo_brute;
 mod slo_documents;
 mod slo_eval;
 mod slo_requests;
+mod status_pages;
 mod support;
 mod triage;
 mod turmoil;

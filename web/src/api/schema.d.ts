@@ -1450,6 +1450,115 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/status-pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Status pages by name, drafts too. */
+        get: operations["list_status_pages"];
+        put?: never;
+        /** Adds a page, as a draft unless `published` is set. */
+        post: operations["create_status_page"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status-pages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One page. */
+        get: operations["get_status_page"];
+        put?: never;
+        post?: never;
+        /** Deletes a page with everything that was posted on it. Its address answers 404 from now on. */
+        delete: operations["delete_status_page"];
+        options?: never;
+        head?: never;
+        /** Changes a page. With `If-Match` it is refused (409) when somebody saved in between. */
+        patch: operations["change_status_page"];
+        trace?: never;
+    };
+    "/api/v1/status-pages/{id}/posts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Posts of a page, the latest beginning first. */
+        get: operations["list_status_posts"];
+        put?: never;
+        /** Tells the public about something. It is seen at once if the page is published. */
+        post: operations["create_status_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status-pages/{id}/posts/{post}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One post with its updates. */
+        get: operations["get_status_post"];
+        put?: never;
+        post?: never;
+        /** Takes a post back, with its updates. The audit log keeps what was said. */
+        delete: operations["delete_status_post"];
+        options?: never;
+        head?: never;
+        /** Changes what stands over the updates. With `If-Match` it is refused (409) when somebody saved in between. */
+        patch: operations["change_status_post"];
+        trace?: never;
+    };
+    "/api/v1/status-pages/{id}/posts/{post}/updates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells the public more. `resolved` closes the post; any other status opens it again. */
+        post: operations["add_status_update"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status-pages/{id}/posts/{post}/updates/{update}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes an update back; 409 for the only one of its post. The audit log keeps what it said. */
+        delete: operations["delete_status_update"];
+        options?: never;
+        head?: never;
+        /** Corrects an update. The audit log keeps what it said before. */
+        patch: operations["change_status_update"];
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1879,6 +1988,35 @@ export interface components {
              */
             raw_days?: number;
             report_zone?: string;
+        };
+        /** @description What is left out stays; null is what a new page would have. Lists are replaced as a whole. */
+        ChangeStatusPage: {
+            /** Format: int32 */
+            days?: number;
+            domain?: string | null;
+            groups?: components["schemas"]["NewStatusGroup"][];
+            headline?: string;
+            links?: components["schemas"]["StatusLink"][];
+            name?: string;
+            /** @description Only states are public by themselves. Nothing is ever posted automatically. */
+            published?: boolean;
+            slug?: string;
+            timezone?: string;
+        };
+        /** @description What is left out stays. */
+        ChangeStatusPost: {
+            impact?: components["schemas"]["StatusImpact"];
+            /** Format: uuid */
+            incident?: string | null;
+            parts?: string[];
+            started_at?: components["schemas"]["Instant"];
+            title?: string;
+        };
+        /** @description What is left out stays. */
+        ChangeStatusUpdate: {
+            at?: components["schemas"]["Instant"];
+            status?: components["schemas"]["StatusProgress"];
+            text?: string;
         };
         ChangeUser: {
             /** @description Disabling ends every sign-in of theirs at once. */
@@ -3696,6 +3834,73 @@ export interface components {
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_StatusPage: {
+            items: {
+                created_at: components["schemas"]["Instant"];
+                /**
+                 * Format: int32
+                 * @description How many days are shown.
+                 */
+                days: number;
+                /** @description A host of its own; null for none. */
+                domain?: string | null;
+                groups: components["schemas"]["StatusGroup"][];
+                /** @description A line below the name; may be empty. */
+                headline: string;
+                /** Format: uuid */
+                id: string;
+                links: components["schemas"]["StatusLink"][];
+                name: string;
+                /**
+                 * Format: int64
+                 * @description Posts that are not resolved.
+                 */
+                open_posts: number;
+                /** @description False is a draft: the public gets the same 404 as for a page that is not there. */
+                published: boolean;
+                /** Format: int32 */
+                revision: number;
+                /** @description Stands in the address: `/status/SLUG`. */
+                slug: string;
+                /** @description IANA name: days and times are told in it. */
+                timezone: string;
+                updated_at: components["schemas"]["Instant"];
+                /** @description Where the public finds it. */
+                url: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_StatusPost: {
+            items: {
+                created_at: components["schemas"]["Instant"];
+                created_by: string;
+                /** Format: uuid */
+                id: string;
+                impact: components["schemas"]["StatusImpact"];
+                /**
+                 * Format: uuid
+                 * @description The incident that it is about, for those who are signed in only.
+                 */
+                incident?: string | null;
+                /** @description Parts of the page. */
+                parts: string[];
+                resolved_at?: components["schemas"]["Instant"] | null;
+                /** Format: int32 */
+                revision: number;
+                started_at: components["schemas"]["Instant"];
+                /** @description As the latest update says. */
+                status: components["schemas"]["StatusProgress"];
+                title: string;
+                updated_at: components["schemas"]["Instant"];
+                /** @description The newest first. */
+                updates: components["schemas"]["StatusUpdate"][];
+                /** @description Where the public finds it. */
+                url: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_User: {
             items: {
                 created_at: components["schemas"]["Instant"];
@@ -4299,6 +4504,72 @@ export interface components {
             /** @description UTC unless given. */
             timezone?: string | null;
             to?: string | null;
+        };
+        NewStatusGroup: {
+            /**
+             * Format: uuid
+             * @description Of a group that stays; left out for a new one.
+             */
+            id?: string | null;
+            /** @description At most 200 characters; empty for none. */
+            name?: string;
+            parts: components["schemas"]["NewStatusPart"][];
+        };
+        NewStatusPage: {
+            /**
+             * Format: int32
+             * @description 7 to 90; 90 unless given.
+             */
+            days?: number | null;
+            /**
+             * @description A host name such as `status.shop.example`, of this page alone. Whoever asks for it gets this page and nothing else
+             *     of the product.
+             */
+            domain?: string | null;
+            groups?: components["schemas"]["NewStatusGroup"][];
+            /** @description At most 300 characters. */
+            headline?: string;
+            links?: components["schemas"]["StatusLink"][];
+            /** @description 1 to 200 characters. */
+            name: string;
+            /** @description Only states are public by themselves, as soon as the page is published. Nothing is ever posted automatically. */
+            published?: boolean;
+            /** @description 1 to 63 of a-z, 0-9 and hyphens, of this page alone. */
+            slug: string;
+            /** @description UTC unless given. */
+            timezone?: string | null;
+        };
+        NewStatusPart: {
+            /** @description Public; at most 300 characters. */
+            description?: string;
+            /**
+             * Format: uuid
+             * @description Of a part that stays: posts and readers know it by this. Left out for a new one.
+             */
+            id?: string | null;
+            /** @description Id or name. Either this or `slo`. */
+            monitor?: string | null;
+            /** @description The public name: 1 to 200 characters, of this part alone. */
+            name: string;
+            /** @description Id or name. */
+            slo?: string | null;
+        };
+        NewStatusPost: {
+            impact?: components["schemas"]["StatusImpact"];
+            /** Format: uuid */
+            incident?: string | null;
+            /** @description Ids of parts of the page. */
+            parts?: string[];
+            started_at?: components["schemas"]["Instant"] | null;
+            /** @description 1 to 200 characters. */
+            title: string;
+            update: components["schemas"]["NewStatusUpdate"];
+        };
+        NewStatusUpdate: {
+            at?: components["schemas"]["Instant"] | null;
+            status?: components["schemas"]["StatusProgress"];
+            /** @description Plain text, 1 to 5,000 characters. */
+            text: string;
         };
         NewToken: {
             expires_at?: components["schemas"]["Instant"] | null;
@@ -5547,6 +5818,120 @@ export interface components {
             verdict: string;
             /** @description One per configured location, in order. */
             votes: components["schemas"]["Vote"][];
+        };
+        StatusGroup: {
+            /** Format: uuid */
+            id: string;
+            /** @description Empty: its parts have no heading. */
+            name: string;
+            parts: components["schemas"]["StatusPart"][];
+        };
+        /**
+         * @description How much of it visitors feel.
+         * @enum {string}
+         */
+        StatusImpact: "none" | "minor" | "major" | "critical";
+        StatusLink: {
+            /** @description 1 to 60 characters. */
+            text: string;
+            /** @description `http:`, `https:` or `mailto:`. */
+            url: string;
+        };
+        /** @description A page for the public. Names in it are public; those of monitors and SLOs behind it are not. */
+        StatusPage: {
+            created_at: components["schemas"]["Instant"];
+            /**
+             * Format: int32
+             * @description How many days are shown.
+             */
+            days: number;
+            /** @description A host of its own; null for none. */
+            domain?: string | null;
+            groups: components["schemas"]["StatusGroup"][];
+            /** @description A line below the name; may be empty. */
+            headline: string;
+            /** Format: uuid */
+            id: string;
+            links: components["schemas"]["StatusLink"][];
+            name: string;
+            /**
+             * Format: int64
+             * @description Posts that are not resolved.
+             */
+            open_posts: number;
+            /** @description False is a draft: the public gets the same 404 as for a page that is not there. */
+            published: boolean;
+            /** Format: int32 */
+            revision: number;
+            /** @description Stands in the address: `/status/SLUG`. */
+            slug: string;
+            /** @description IANA name: days and times are told in it. */
+            timezone: string;
+            updated_at: components["schemas"]["Instant"];
+            /** @description Where the public finds it. */
+            url: string;
+        };
+        StatusPart: {
+            /** @description Public; may be empty. */
+            description: string;
+            /** Format: uuid */
+            id: string;
+            monitor?: components["schemas"]["StatusSource"] | null;
+            /** @description Its public name. */
+            name: string;
+            slo?: components["schemas"]["StatusSource"] | null;
+            /** @description Made from the name; stands in the address of its badge: `/badge/PAGE/SLUG.json`. */
+            slug: string;
+        };
+        /** @description Something that the public is told about. Title, texts and times are public; the incident and who wrote are not. */
+        StatusPost: {
+            created_at: components["schemas"]["Instant"];
+            created_by: string;
+            /** Format: uuid */
+            id: string;
+            impact: components["schemas"]["StatusImpact"];
+            /**
+             * Format: uuid
+             * @description The incident that it is about, for those who are signed in only.
+             */
+            incident?: string | null;
+            /** @description Parts of the page. */
+            parts: string[];
+            resolved_at?: components["schemas"]["Instant"] | null;
+            /** Format: int32 */
+            revision: number;
+            started_at: components["schemas"]["Instant"];
+            /** @description As the latest update says. */
+            status: components["schemas"]["StatusProgress"];
+            title: string;
+            updated_at: components["schemas"]["Instant"];
+            /** @description The newest first. */
+            updates: components["schemas"]["StatusUpdate"][];
+            /** @description Where the public finds it. */
+            url: string;
+        };
+        /** @enum {string} */
+        StatusPostState: "open" | "resolved";
+        /**
+         * @description How far whoever writes is.
+         * @enum {string}
+         */
+        StatusProgress: "investigating" | "identified" | "monitoring" | "resolved";
+        StatusSource: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        StatusUpdate: {
+            at: components["schemas"]["Instant"];
+            /** @description Who wrote it, for those who are signed in only. */
+            by: string;
+            edited_at?: components["schemas"]["Instant"] | null;
+            edited_by?: string | null;
+            /** Format: uuid */
+            id: string;
+            status: components["schemas"]["StatusProgress"];
+            text: string;
         };
         StripPiece: {
             evidence_stale: boolean;
@@ -8608,6 +8993,353 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SloReport"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_status_pages: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_StatusPage"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_status_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewStatusPage"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPage"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_status_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPage"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_status_page: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_status_page: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeStatusPage"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPage"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_status_posts: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["StatusPostState"];
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_status_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewStatusPost"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_status_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                post: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_status_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+                post: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_status_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+                post: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeStatusPost"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    add_status_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                post: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewStatusUpdate"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_status_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                post: string;
+                update: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_status_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                post: string;
+                update: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeStatusUpdate"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPost"];
                 };
             };
             "4XX": components["responses"]["Error"];
