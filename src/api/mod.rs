@@ -65,7 +65,10 @@ pub mod incidents;
 pub mod limits;
 pub mod locations;
 pub mod maintenance;
+pub mod maintenance_effect;
 pub mod maintenance_form;
+pub mod maintenance_occurrences;
+pub mod maintenance_shown;
 pub mod metrics;
 pub mod monitor_form;
 pub mod monitor_list;
@@ -236,6 +239,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(locations::router())
         .merge(agents::router())
         .merge(maintenance::router())
+        .merge(maintenance_occurrences::router())
+        .merge(maintenance_effect::router())
         .merge(audit::router())
         .merge(health::router())
         .merge(openapi::router());

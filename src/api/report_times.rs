@@ -12,7 +12,7 @@ use super::{
     reports::{ReportSchedule, answer, audit, find, one},
     request::{At, Empty, Json, Look, Path},
 };
-use crate::{domain::report_time, store};
+use crate::{domain::cron, store};
 
 /// How many times are told ahead.
 pub const UPCOMING: usize = 3;
@@ -45,7 +45,7 @@ async fn check_report_times(
     Look(asked): Look<ReportTimes>,
 ) -> ApiResult<Json<ReportTimesAhead>> {
     let now = state.clock.now();
-    let times = report_time::upcoming(&asked.cron, &asked.timezone, now, UPCOMING)?;
+    let times = cron::upcoming(&asked.cron, &asked.timezone, now, UPCOMING)?;
     Ok(Json(ReportTimesAhead { upcoming: times.into_iter().map(At).collect() }))
 }
 

@@ -21,7 +21,7 @@ use super::{
     request::{At, Json, List, Path},
 };
 use crate::{
-    domain::report_time,
+    domain::cron,
     store::{
         self,
         report_schedules::{LastMade, ScheduleRow, ScheduleValues},
@@ -251,7 +251,7 @@ async fn read(
     let cron = body.cron.or_else(|| before(|v| &v.cron)).ok_or_else(|| missing("cron"))?;
     let timezone =
         body.timezone.or_else(|| before(|v| &v.timezone)).unwrap_or_else(|| "UTC".into());
-    let next_at = report_time::next(&cron, &timezone, now)?;
+    let next_at = cron::next(&cron, &timezone, now)?;
     let slos = match (body.slos, &old) {
         (Some(words), _) => slos(conn, words).await?,
         (None, Some(old)) => old.slos.clone(),
@@ -291,7 +291,7 @@ async fn slos(conn: &mut PgConnection, words: Vec<String>) -> ApiResult<Vec<i32>
 impl ReportSchedule {
     fn of(row: ScheduleRow, last: Option<LastMade>, now: Timestamp) -> Self {
         let values = row.values;
-        let times = report_time::upcoming(&values.cron, &values.timezone, now, UPCOMING);
+        let times = cron::upcoming(&values.cron, &values.timezone, now, UPCOMING);
         let upcoming = times.ok().filter(|_| values.enabled).unwrap_or_default();
         Self {
             id: row.uid,

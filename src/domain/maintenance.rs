@@ -1,5 +1,7 @@
-//! Maintenance windows (spec: decision 5.8) as values. Which windows concern a monitor, and what a
-//! cron expression means, is settled before a decision is taken.
+//! Maintenance windows (spec: decision 5.8) as values. Which windows concern a monitor is settled before a
+//! decision is taken; when those of a plan begin, in [`plan`].
+
+pub mod plan;
 
 use serde::{Deserialize, Serialize};
 

@@ -314,3 +314,23 @@ pub async fn fleets(conn: &mut PgConnection, keys: &[i32]) -> sqlx::Result<Vec<W
     .fetch_all(conn)
     .await
 }
+
+/// SLOs of time that leave maintenance of these monitors out (all monitors when none are named), by name: of a
+/// monitor, or of members that are all covered.
+pub async fn leaving_out(
+    conn: &mut PgConnection,
+    monitors: Option<&[i32]>,
+    limit: i64,
+) -> sqlx::Result<Vec<SloRow>> {
+    let keys = sqlx::query_scalar!(
+        "select slo_id from slo
+         where deleted_at is null and fleet_id is null
+           and ($1::int4[] is null or monitor_id = any($1) or (monitor_id is null and members <@ $1))
+         order by name limit $2",
+        monitors as _,
+        limit,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    by_keys(conn, &keys).await
+}

@@ -83,11 +83,12 @@ impl Upkeep {
         tx.commit().await
     }
 
-    /// Writes down what windows that have begun cover.
+    /// Writes down what maintenance covers that has begun, and what comes next.
     async fn begin_maintenance(&self, now: Timestamp) -> sqlx::Result<()> {
-        let mut conn = self.pool.acquire().await?;
-        store::maintenance_occurrences::begin_due(&mut conn, None, now, 100).await?;
-        Ok(())
+        store::maintenance_occurrences::look_ahead(&mut *self.pool.acquire().await?, now).await?;
+        let mut tx = self.pool.begin().await?;
+        store::maintenance_occurrences::begin_due(&mut tx, now, 100).await?;
+        tx.commit().await
     }
 
     /// Creates the days' partitions ahead of time and drops those beyond the retention.

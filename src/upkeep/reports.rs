@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
-use crate::domain::report_time;
+use crate::domain::cron;
 use crate::domain::slo::{asked::Asked, context::Document, document::Objective, window::Window};
 use crate::store::{
     self,
@@ -26,7 +26,7 @@ pub(super) async fn step(pool: &PgPool, now: Timestamp) -> sqlx::Result<bool> {
         make(&mut tx, &schedule, &slo, due_at, now).await?;
     }
     // One that is switched off was only asked for this once.
-    let next = report_time::next(&schedule.values.cron, &schedule.values.timezone, now).ok();
+    let next = cron::next(&schedule.values.cron, &schedule.values.timezone, now).ok();
     let next = next.filter(|_| schedule.values.enabled);
     store::report_schedules::set_next(&mut tx, schedule.key, next).await?;
     tx.commit().await?;

@@ -34,6 +34,7 @@ mod fleet_sources;
 mod fleet_stream;
 mod layering;
 mod logs_cli;
+mod maintenance_plans;
 mod metrics;
 mod notify_mail;
 mod notify_outbox;

@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { deleteFailover, makeFailover } from "./support/failover.mjs";
 import { addresses, lines } from "./support/lines.mjs";
+import { deleteMaintenance, planMaintenance } from "./support/maintenance.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { deleteReports, makeReports } from "./support/reports.mjs";
 import { deleteSlo, makeSlo } from "./support/slos.mjs";
@@ -323,6 +324,7 @@ try {
   const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
   const groupUrl = await makeFailover({ page, quorate, step, out });
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
+  const maintenanceUrl = await planMaintenance({ page, quorate, step, out });
 
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
@@ -348,6 +350,10 @@ try {
       "/failover-groups/new",
       groupUrl,
       `${groupUrl}/edit`,
+      "/maintenance",
+      "/maintenance/new",
+      "/maintenance/new?kind=correction",
+      maintenanceUrl,
       "/alerting",
       "/people",
       "/settings",
@@ -384,6 +390,7 @@ try {
 
   await deleteFailover({ page, quorate, step, groupUrl });
   await deleteReports({ page, quorate, step });
+  await deleteMaintenance({ page, quorate, step });
   await deleteSlo({ page, quorate, step, sloUrl });
 
   assert.equal(mail.mails.filter((m) => m.subject.includes("shop-web")).length, 1, "the fleet's alert is told once");

@@ -29,6 +29,8 @@ const everyPage = {
   "slo-add": "/slos/new",
   reports: "/reports",
   "report-add": "/reports/schedules/new",
+  maintenance: "/maintenance",
+  "maintenance-add": "/maintenance/new",
   alerting: "/alerting",
   failover: "/failover-groups",
   "failover-add": "/failover-groups/new",

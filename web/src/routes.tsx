@@ -14,6 +14,8 @@ import { FleetsPage } from "./pages/fleets";
 import { IncidentPage } from "./pages/incident";
 import { IncidentsPage } from "./pages/incidents";
 import { LocationsPage } from "./pages/locations";
+import { MaintenancePage } from "./pages/maintenance";
+import { EditMaintenancePage, NewMaintenancePage } from "./pages/maintenanceform";
 import { MonitorPage } from "./pages/monitor";
 import { MonitorsPage } from "./pages/monitors";
 import { OverviewPage } from "./pages/overview";
@@ -87,6 +89,9 @@ export const router = createBrowserRouter([
           { path: "/reports", element: <ReportsPage /> },
           { path: "/reports/schedules/new", element: <NewSchedulePage /> },
           { path: "/reports/schedules/:id", element: <EditSchedulePage /> },
+          { path: "/maintenance", element: <MaintenancePage /> },
+          { path: "/maintenance/new", element: <NewMaintenancePage /> },
+          { path: "/maintenance/:id/edit", element: <EditMaintenancePage /> },
           { path: "/alerting", element: <AlertingPage /> },
           { path: "/failover-groups", element: <FailoverPage /> },
           { path: "/failover-groups/new", element: <NewFailoverPage /> },

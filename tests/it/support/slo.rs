@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use quorate::{
-    domain::{decision::State, ids::MonitorKey},
+    domain::{decision::State, ids::MonitorKey, maintenance::Switches},
     store::{self, reports::ReportRow, timeline::NewInterval},
     upkeep::Upkeep,
 };
@@ -92,33 +92,40 @@ impl Scene {
         for window in list.as_array().into_iter().flatten() {
             let at = |name: &str| window[name].as_str().map(|at| at.parse::<Timestamp>().unwrap());
             let start = at("start").unwrap();
+            let terms = store::maintenance::Terms {
+                name: "upgrade".to_owned(),
+                reason: window["reason"].as_str().unwrap_or_default().to_owned(),
+                scope: store::maintenance::Scope {
+                    monitors: Some(vec![monitor.0]),
+                    ..Default::default()
+                },
+                switches: Switches {
+                    exclude_from_slo: window["effect"] != "label",
+                    ..Switches::default()
+                },
+            };
             let new = store::maintenance::NewMaintenance {
                 id: store::id_at(start),
-                name: "upgrade",
+                terms: &terms,
                 start_at: start,
                 end_at: at("end").unwrap(),
-                monitors: Some(&[monitor.0]),
-                fleets: None,
-                suppress_alerts: true,
-                exclude_from_slo: window["effect"] != "label",
-                pause_probes: false,
                 correction: window["kind"] == "correction",
-                reason: window["reason"].as_str().unwrap_or_default(),
-                locations: None,
                 declared_by: "test",
             };
             store::maintenance::insert(&mut conn, &new, at("declared_at").unwrap_or(start))
                 .await
                 .unwrap();
-            store::maintenance_occurrences::begin_due(
-                &mut conn,
-                Some(new.id),
-                at("end").unwrap(),
-                1,
-            )
-            .await
-            .unwrap();
+            store::maintenance_occurrences::begin_one(&mut conn, new.id, new.end_at).await.unwrap();
         }
+    }
+
+    /// Rows of maintenance of this name that are written down.
+    pub(crate) async fn written(&self, name: &str) -> i64 {
+        sqlx::query_scalar("select count(*) from maintenance_occurrence where name = $1")
+            .bind(name)
+            .fetch_one(self.api.db.pool())
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn incidents(

@@ -15,6 +15,7 @@ export const places: readonly Place[] = [
   { to: "/fleets", word: "Fleets" },
   { to: "/slos", word: "SLOs" },
   { to: "/reports", word: "Reports" },
+  { to: "/maintenance", word: "Maintenance" },
 ];
 
 export const setUp: readonly Place[] = [

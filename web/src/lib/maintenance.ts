@@ -1,0 +1,80 @@
+/** Maintenance in words: when it comes, whom it covers, what it does. */
+
+import type { Schemas } from "../api/client";
+import { cronWords } from "./cron";
+import { duration, list, plural, span } from "./format";
+import { day, epoch, hourMinute } from "./time";
+
+type Maintenance = Schemas["Maintenance"];
+type Occurrence = Schemas["MaintenanceOccurrence"];
+
+/** A length without empty parts: `30 min`, `1 h`, `1 h 30 min`. */
+export function lasts(seconds: number): string {
+  return seconds % 3600 === 0 || seconds < 3600 ? span(seconds) : duration(seconds);
+}
+
+/** `Monday to Friday at 02:00`, or the expression itself when it has no plain words. */
+export function comesWords(cron: string): string {
+  return cronWords(cron) ?? cron.trim();
+}
+
+/** `Monday to Friday at 02:00, 30 min`, or `Tue 17 Nov 02:00–04:00` of what comes once. */
+export function whenWords(one: Maintenance, now: number): string {
+  if (one.cron) return `${comesWords(one.cron)}, ${lasts(one.duration_s ?? 0)}`;
+  const [start, end] = [epoch(one.start), epoch(one.end)];
+  return start === null || end === null ? "" : spanWords(start, end, now);
+}
+
+/** `Tue 17 Nov 02:00–04:00`, with the second day when it is another one. */
+export function spanWords(start: number, end: number, now: number, zone?: string): string {
+  const first = day(start, now, zone);
+  const last = day(end, now, zone);
+  const until = first === last ? hourMinute(end, zone) : `${last} ${hourMinute(end, zone)}`;
+  return `${first} ${hourMinute(start, zone)}–${until}`;
+}
+
+/** Names of what is known by id; ids of what is not. */
+export interface Names {
+  monitors: ReadonlyMap<string, string>;
+  fleets: ReadonlyMap<string, string>;
+  locations: ReadonlyMap<string, string>;
+}
+
+const few = (names: readonly string[], one: string): string =>
+  names.length > 3 ? plural(names.length, one) : list(names);
+
+/** `group shop, 14 monitors`, `everything`, `reports, seen from syd`. */
+export function scopeWords(one: Maintenance, names: Names): string {
+  const named = (ids: readonly string[] | null | undefined, known: ReadonlyMap<string, string>) =>
+    (ids ?? []).map((id) => known.get(id) ?? id);
+  const parts: string[] = [];
+  const monitors = named(one.monitors, names.monitors);
+  if (monitors.length > 0) parts.push(few(monitors, "monitor"));
+  const groups = one.groups ?? [];
+  if (groups.length > 0) parts.push(`${groups.length === 1 ? "group" : "groups"} ${list(groups)}`);
+  const labels = Object.entries(one.labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  if (labels.length > 0) parts.push(list(labels));
+  const fleets = named(one.fleets, names.fleets);
+  if (fleets.length > 0) parts.push(`${fleets.length === 1 ? "fleet" : "fleets"} ${few(fleets, "fleet")}`);
+  let words = one.monitors == null ? "everything" : parts.join(", ");
+  const counted = groups.length > 0 || labels.length > 0;
+  if (counted && one.covers != null) words += `, ${plural(one.covers, "monitor")}`;
+  const seen = named(one.locations, names.locations);
+  return seen.length > 0 ? `${words}, only what ${list(seen)} saw` : words;
+}
+
+/** The page's sentence: what is silent now and until when, and what is next. */
+export function maintenanceSentence(occurrences: readonly Occurrence[], now: number): string {
+  const running = occurrences.filter((o) => o.phase === "running" && o.kind === "planned");
+  const next = occurrences.find((o) => o.phase === "planned");
+  const ahead = next ? `${next.name}, ${day(next.start, now)} ${hourMinute(next.start)}` : null;
+  if (running.length === 0) return ahead ? `Nothing is in maintenance. Next: ${ahead}.` : "None planned.";
+  const silent = running.filter((o) => o.suppress_alerts);
+  const said = (silent.length > 0 ? silent : running).map((o) => o.name);
+  const until = Math.max(...running.map((o) => epoch(o.end) ?? now));
+  const at = day(until, now) === day(now, now) ? hourMinute(until) : `${day(until, now)} ${hourMinute(until)}`;
+  const names = said.length > 3 ? plural(said.length, "window") : list([...new Set(said)]);
+  const doing = silent.length > 0 ? "keeps alerts silent" : "is in maintenance, and alerts are heard,";
+  const verb = said.length > 1 && silent.length > 0 ? "keep alerts silent" : doing;
+  return `${names} ${verb} until ${at}.${ahead ? ` Next: ${ahead}.` : ""}`;
+}
