@@ -66,6 +66,8 @@
 //! * A notice is written in the transaction that decides and sent after it: nothing is sent that was not
 //!   decided, and nothing decided is lost. Every attempt carries the same id.
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.
+//! * Maintenance is read from windows that are written down, and a plan's next one is before it begins
+//!   ([`store::maintenance_plans`]). What has begun stays as it was when it began.
 //! * `Error` is ours and `Fail` is the target's. Only passes and fails vote.
 //! * What is not known is unknown: neither up nor down, in every figure.
 //! * Figures of availability are integers and exact fractions; a double is for display, and a percentage

@@ -329,11 +329,7 @@ pub async fn find(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
     row.ok_or(ApiError::NotFound("window"))
 }
 
-pub async fn one(
-    conn: &mut PgConnection,
-    row: EntryRow,
-    now: Timestamp,
-) -> ApiResult<Maintenance> {
+pub async fn one(conn: &mut PgConnection, row: EntryRow, now: Timestamp) -> ApiResult<Maintenance> {
     let shown = maintenance_shown::entries(conn, vec![row], now, DAYS).await?.pop();
     shown.ok_or(ApiError::NotFound("window"))
 }

@@ -102,9 +102,7 @@ fn window(definition: &Definition, now: Timestamp) -> Option<Bounds> {
     }
     let now = now.as_millisecond();
     match definition.window {
-        Window::Rolling { days } => {
-            Some(Bounds { start: now, end: now + i64::from(days) * DAY })
-        }
+        Window::Rolling { days } => Some(Bounds { start: now, end: now + i64::from(days) * DAY }),
         _ => definition.window.bounds(now),
     }
 }

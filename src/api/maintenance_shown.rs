@@ -153,11 +153,7 @@ impl MaintenanceKind {
 
 impl From<plan::Occurrence> for NextOccurrence {
     fn from(occurrence: plan::Occurrence) -> Self {
-        Self {
-            start: At(occurrence.start),
-            end: At(occurrence.end),
-            skipped: occurrence.skipped,
-        }
+        Self { start: At(occurrence.start), end: At(occurrence.end), skipped: occurrence.skipped }
     }
 }
 

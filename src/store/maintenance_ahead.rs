@@ -171,10 +171,7 @@ async fn known(conn: &mut PgConnection, row: &PlanRow) -> sqlx::Result<Known> {
     .await
 }
 
-async fn written(
-    conn: &mut PgConnection,
-    asked: &Asked<'_>,
-) -> sqlx::Result<Vec<OccurrenceRow>> {
+async fn written(conn: &mut PgConnection, asked: &Asked<'_>) -> sqlx::Result<Vec<OccurrenceRow>> {
     let (after_at, after_id) = asked.after.unzip();
     sqlx::query!(
         r#"select w.maintenance_id, coalesce(w.plan_id, w.maintenance_id) as "entry!", w.plan_id is not null as "recurring!",

@@ -9,11 +9,7 @@ use super::maintenance_plans;
 
 /// Begins all that is due, at most `limit` windows that come once and as many plans: writes down what they
 /// cover and do at this moment. The caller commits.
-pub async fn begin_due(
-    conn: &mut PgConnection,
-    now: Timestamp,
-    limit: i64,
-) -> sqlx::Result<()> {
+pub async fn begin_due(conn: &mut PgConnection, now: Timestamp, limit: i64) -> sqlx::Result<()> {
     begin(conn, None, None, now, limit).await?;
     for plan in maintenance_plans::lock_due(conn, now, limit).await? {
         maintenance_plans::advance(conn, plan, now, AT_ONCE).await?;
@@ -103,6 +99,7 @@ pub async fn end(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Res
 /// What covered a monitor within a span, as pages show it.
 #[derive(Debug, Clone)]
 pub struct Covering {
+    /// Of the window that comes once, or of the plan.
     pub id: Uuid,
     pub name: String,
     pub start_at: Timestamp,
@@ -120,8 +117,8 @@ pub async fn covering(
     to: Timestamp,
 ) -> sqlx::Result<Vec<Covering>> {
     sqlx::query!(
-        r#"select maintenance_id as "id!", name as "name!", start_at as "start_at!: jiff_sqlx::Timestamp",
-                  end_at as "end_at!: jiff_sqlx::Timestamp", exclude_from_slo as "exclude!", kind as "kind!"
+        r#"select coalesce(w.plan_id, o.maintenance_id) as "id!", o.name as "name!", o.start_at as "start_at!: jiff_sqlx::Timestamp",
+                  o.end_at as "end_at!: jiff_sqlx::Timestamp", o.exclude_from_slo as "exclude!", o.kind as "kind!"
            from (
                select maintenance_id, name, start_at, end_at, exclude_from_slo, kind from maintenance_occurrence
                where monitor_id in (0, $1) and start_at < $3 and end_at > $2 and locations is null
@@ -129,6 +126,7 @@ pub async fn covering(
                select maintenance_id, name, start_at, end_at, exclude_from_slo, kind from maintenance
                where not begun and start_at < $3 and end_at > $2 and locations is null
                  and (monitors is null or $1 = any(monitors))) as o
+                left join maintenance w using (maintenance_id)
            order by 3, 1"#,
         monitor,
         from.to_sqlx(),

@@ -42,8 +42,7 @@ pub struct PlanRow {
 impl Recurrence {
     /// A stored plan was parsed when it was saved; one that no longer parses is our fault, and said so.
     pub(super) fn plan(&self, id: Uuid) -> sqlx::Result<Plan> {
-        let plan =
-            Plan::parse(&self.cron, &self.timezone, i64::from(self.duration_s), self.until);
+        let plan = Plan::parse(&self.cron, &self.timezone, i64::from(self.duration_s), self.until);
         plan.map_err(|e| sqlx::Error::Decode(format!("plan of maintenance {id}: {e}").into()))
     }
 }

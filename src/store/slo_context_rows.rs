@@ -76,11 +76,11 @@ pub(super) async fn maintenance(
     span: Span,
 ) -> sqlx::Result<Vec<MaintenanceRow>> {
     sqlx::query!(
-        r#"select maintenance_id, start_at as "start_at: jiff_sqlx::Timestamp", declared_at as "declared_at: jiff_sqlx::Timestamp",
-                  declared_by, monitor_id
-           from maintenance_occurrence
-           where (monitor_id = any($1) or monitor_id = 0) and start_at < $3 and end_at > $2
-           order by start_at, maintenance_id"#,
+        r#"select coalesce(w.plan_id, o.maintenance_id) as "maintenance_id!", o.start_at as "start_at: jiff_sqlx::Timestamp",
+                  o.declared_at as "declared_at: jiff_sqlx::Timestamp", o.declared_by, o.monitor_id
+           from maintenance_occurrence o left join maintenance w using (maintenance_id)
+           where (o.monitor_id = any($1) or o.monitor_id = 0) and o.start_at < $3 and o.end_at > $2
+           order by o.start_at, o.maintenance_id"#,
         keys,
         span.from.to_sqlx(),
         span.to.to_sqlx(),

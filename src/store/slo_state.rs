@@ -141,7 +141,7 @@ pub async fn incidents(
 }
 
 /// Maintenance of a monitor as it was when it began, and windows that are due and not written down yet.
-/// `names` are locations that may be named.
+/// `names` are locations that may be named. Ids are those of windows that come once, and of plans.
 pub async fn maintenance(
     conn: &mut PgConnection,
     keys: &[i32],
@@ -150,7 +150,7 @@ pub async fn maintenance(
     names: &BTreeMap<LocationKey, String>,
 ) -> sqlx::Result<BTreeMap<MonitorKey, Vec<Occurrence>>> {
     let rows = sqlx::query!(
-        r#"select m.id as "monitor_id!", o.maintenance_id as "maintenance_id!", o.start_at as "start_at!: jiff_sqlx::Timestamp",
+        r#"select m.id as "monitor_id!", coalesce(w.plan_id, o.maintenance_id) as "maintenance_id!", o.start_at as "start_at!: jiff_sqlx::Timestamp",
                   o.end_at as "end_at!: jiff_sqlx::Timestamp", o.kind as "kind!", o.reason as "reason!",
                   o.exclude_from_slo as "exclude!", o.locations, o.declared_at as "declared_at!: jiff_sqlx::Timestamp", o.name as "name!"
            from unnest($1::int4[]) as m(id) cross join lateral (
@@ -164,6 +164,7 @@ pub async fn maintenance(
                from maintenance
                where not begun and start_at < $3 and end_at > $2
                  and ((monitors is null and fleets is null) or m.id = any(monitors))) as o
+                left join maintenance w using (maintenance_id)
            order by 1, o.start_at, o.maintenance_id"#,
         keys,
         from.to_sqlx(),

@@ -129,7 +129,8 @@ async fn measured() -> (Scene, quorate::domain::ids::MonitorKey, String) {
     let (monitor, id) = scene.monitor("2025-01-01T00:00:00Z").await;
     let up = json!([{"from": "2025-01-01T00:00:00Z", "to": null, "state": "up"}]);
     scene.past(monitor, &up).await;
-    let slo = json!({"target_ppb": 990_000_000_u64, "window": {"kind": "rolling", "duration": "1d"}});
+    let slo =
+        json!({"target_ppb": 990_000_000_u64, "window": {"kind": "rolling", "duration": "1d"}});
     let slo = scene.slo(&slo, ("monitor", json!(id))).await;
     (scene, monitor, slo)
 }
@@ -213,7 +214,8 @@ async fn two_coordinators_write_each_occurrence_once_and_make_up_for_a_long_slee
         plan["cron"] = json!(format!("{minute} * * * *"));
         api.post("maintenance", plan).await.is(201);
     }
-    let once = json!({"name": "once", "start": "2026-03-01T13:00:00Z", "end": "2026-03-01T14:00:00Z"});
+    let once =
+        json!({"name": "once", "start": "2026-03-01T13:00:00Z", "end": "2026-03-01T14:00:00Z"});
     api.post("maintenance", once).await.is(201);
     // Nobody ran for a day; then four wake at the same moment, and one is killed in the middle.
     api.later(86_400);
@@ -350,11 +352,15 @@ async fn one_occurrence_is_skipped_and_a_plan_is_paused_and_ends() {
     let skip = |start: &str| json!({ "start": format!("2026-03-01T{start}:00Z") });
     api.post(&format!("{path}/skip"), skip("12:31")).await.refuses(422, "start");
     api.post(&format!("{path}/skip"), skip("11:30")).await.refuses(422, "start");
-    let stale = request(Method::POST, &format!("{path}/skip"), &skip("12:30"), &[("if-match", "\"7\"")]);
+    let stale =
+        request(Method::POST, &format!("{path}/skip"), &skip("12:30"), &[("if-match", "\"7\"")]);
     assert_eq!(api.send(stale).await.status.as_u16(), 401, "who asks comes first");
     let skipped = api.post(&format!("{path}/skip"), skip("12:30")).await.is(200);
     assert_eq!(next(&skipped), ["-12:30", "13:30", "14:30"]);
-    assert_eq!((&skipped["start"], &skipped["revision"]), (&json!("2026-03-01T13:30:00.000Z"), &json!(2)));
+    assert_eq!(
+        (&skipped["start"], &skipped["revision"]),
+        (&json!("2026-03-01T13:30:00.000Z"), &json!(2))
+    );
     let mut back = skip("12:30");
     back["skip"] = json!(false);
     let back = api.post(&format!("{path}/skip"), back).await.is(200);
@@ -382,7 +388,10 @@ async fn one_occurrence_is_skipped_and_a_plan_is_paused_and_ends() {
     let over = api.get("maintenance?phase=past").await.is(200);
     assert_eq!(over["items"][0]["id"], plan["id"]);
     let endless = api.patch(&path, json!({"until": null})).await.is(200);
-    assert_eq!((&endless["until"], &endless["start"]), (&Value::Null, &json!("2026-03-01T18:30:00.000Z")));
+    assert_eq!(
+        (&endless["until"], &endless["start"]),
+        (&Value::Null, &json!("2026-03-01T18:30:00.000Z"))
+    );
     let audited = api.get("audit?limit=100").await.is(200);
     let mut actions: Vec<String> =
         audited["items"].as_array().unwrap().iter().map(|a| text(&a["action"])).collect();
@@ -431,7 +440,8 @@ async fn what_cannot_be_is_refused_by_name() {
     api.get("maintenance?days=91").await.refuses(422, "days");
     api.get("maintenance/occurrences?to=2026-03-01T11:00:00Z").await.refuses(422, "to");
     // What comes once stays so, and is changed until it begins.
-    let once = json!({"name": "once", "start": "2026-03-02T00:00:00Z", "end": "2026-03-02T01:00:00Z"});
+    let once =
+        json!({"name": "once", "start": "2026-03-02T00:00:00Z", "end": "2026-03-02T01:00:00Z"});
     let once = api.post("maintenance", once).await.is(201);
     let path = format!("maintenance/{}", text(&once["id"]));
     api.patch(&path, json!({"cron": "30 * * * *", "start": null, "end": null, "duration_s": 60}))
@@ -439,10 +449,18 @@ async fn what_cannot_be_is_refused_by_name() {
         .refuses(422, "cron");
     let moved = api.patch(&path, json!({"end": "2026-03-02T02:00:00Z"})).await.is(200);
     assert_eq!((&moved["start"], &moved["revision"]), (&once["start"], &json!(2)));
-    let stale = request(Method::DELETE, &path, &Value::Null, &[
-        ("if-match", "\"1\""),
-        ("authorization", &format!("Bearer {}", crate::support::api::key_of(quorate::api::auth::Role::Admin))),
-    ]);
+    let stale = request(
+        Method::DELETE,
+        &path,
+        &Value::Null,
+        &[
+            ("if-match", "\"1\""),
+            (
+                "authorization",
+                &format!("Bearer {}", crate::support::api::key_of(quorate::api::auth::Role::Admin)),
+            ),
+        ],
+    );
     assert_eq!(api.send(stale).await.status.as_u16(), 409);
     api.later(86_400);
     api.patch(&path, json!({"name": "late"})).await.is(409);
@@ -487,7 +505,8 @@ async fn it_says_what_it_does_to_the_budget_of_each_slo() {
     scene.slo(&counting, ("monitor", json!(other))).await;
     let api = &scene.api;
     // An hour every Monday: five of them in this March, at 02:00.
-    let plan = json!({"name": "weekly", "cron": "0 2 * * 1", "timezone": "UTC", "duration_s": 3_600});
+    let plan =
+        json!({"name": "weekly", "cron": "0 2 * * 1", "timezone": "UTC", "duration_s": 3_600});
     let plan = api.post("maintenance", plan).await.is(201);
     let path = format!("maintenance/{}/effect", text(&plan["id"]));
     let effects = api.get(&path).await.is(200);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../api/client";
 import { bodyOf, draftOf, emptyDraft, fieldOfInstant, instantOfField, untilOf } from "../pages/maintenanceform/draft";
+import { heardOf } from "../pages/maintenance/quiet";
 import { linesOf, midnights, WEEKS } from "../pages/maintenance/calendar";
 import { maintenanceSentence, scopeWords, spanWords, whenWords } from "./maintenance";
 
@@ -127,5 +128,35 @@ test("the calendar has a line for each window and plan", () => {
   expect(lines.map((line) => [line.name, line.bars.length, line.entry?.name])).toEqual([
     ["p", 2, "nightly backup"],
     ["q", 1, undefined],
+  ]);
+});
+
+test("what was silenced, and what was told when it was over", () => {
+  const occurrence = (start: string, end: string, more = {}) =>
+    ({
+      ...{ maintenance: start, name: "n", kind: "planned", phase: "past", suppress_alerts: true, monitors: ["m"] },
+      ...{ start, end, ...more },
+    }) as Schemas["MaintenanceOccurrence"];
+  const incident = (id: string, started_at: string, suppressed: boolean, monitor = "m") =>
+    ({ id, started_at, suppressed, monitor: { id: monitor } }) as Schemas["IncidentRow"];
+  const rows = heardOf(
+    [
+      occurrence("2026-11-01T02:00:00Z", "2026-11-01T03:00:00Z"),
+      occurrence("2026-11-02T02:00:00Z", "2026-11-02T03:00:00Z", { monitors: null }),
+      occurrence("2026-11-03T02:00:00Z", "2026-11-03T03:00:00Z", { suppress_alerts: false }),
+      occurrence("2026-11-30T02:00:00Z", "2026-11-30T03:00:00Z", { phase: "planned" }),
+    ],
+    [
+      incident("a", "2026-11-01T02:10:00Z", true),
+      incident("b", "2026-11-01T03:00:00Z", false),
+      incident("c", "2026-11-01T02:20:00Z", true, "other"),
+      incident("d", "2026-11-02T02:20:00Z", true, "other"),
+      incident("e", "2026-11-02T02:30:00Z", false, "other"),
+    ],
+  );
+  const ids = rows.map((row) => [row.silenced.map((i) => i.id).join(), row.after.map((i) => i.id).join()]);
+  expect(ids).toEqual([
+    ["d", ""],
+    ["a", "b"],
   ]);
 });

@@ -18,6 +18,7 @@ import { ownZone } from "../../lib/zones";
 import { CalendarCard } from "./CalendarCard";
 import { midnights } from "./calendar";
 import { type EntryActions, EntryTable, inOrder } from "./EntryTable";
+import { QuietCard } from "./QuietCard";
 
 type Maintenance = Schemas["Maintenance"];
 
@@ -95,6 +96,7 @@ export function MaintenancePage() {
           <EntryTable entries={current} names={names} now={now} actions={editor ? actions : null} />
         )}
       </Card>
+      <QuietCard now={now} />
       {past.length > 0 && (
         <Card
           title="Over"

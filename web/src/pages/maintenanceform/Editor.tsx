@@ -3,29 +3,34 @@ import { type UseFormReturnType, useForm } from "@mantine/form";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import { api, type Schemas } from "../../api/client";
+import { api, http, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { Button, ButtonLink } from "../../components/Button";
+import { Conflict } from "../../components/Conflict";
 import { Refusal } from "../../components/Status";
+import { differences, text } from "../../lib/differences";
+import { plural } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
 import { parseLabels } from "../../lib/labels";
-import { bodyOf, type Draft, fieldOf } from "./draft";
+import { bodyOf, type Draft, draftOf, fieldOf, words } from "./draft";
 import { ScopeFields } from "./ScopeFields";
 import { SwitchFields } from "./SwitchFields";
 import { TimesCard } from "./TimesCard";
 import { WhenFields } from "./WhenFields";
 
+type Maintenance = Schemas["Maintenance"];
 export type MaintenanceForm = UseFormReturnType<Draft>;
 
 const needed = "Say whom it covers: monitors, groups, labels or fleets. Or choose everything.";
 
 /** The form of maintenance, with the times that it would come beside it. */
-export function Editor({ initial, maintenance }: { initial: Draft; maintenance?: Schemas["Maintenance"] }) {
+export function Editor({ initial, maintenance }: { initial: Draft; maintenance?: Maintenance }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const create = api.useMutation("post", "/api/v1/maintenance");
   const change = api.useMutation("patch", "/api/v1/maintenance/{id}");
-  const [conflict, setConflict] = useState(false);
+  const [theirs, setTheirs] = useState<Maintenance | "reading" | null>(null);
+  const [revision, setRevision] = useState(maintenance?.revision ?? null);
   const [refused, setRefused] = useState<string | null>(null);
   const form = useForm<Draft>({
     initialValues: initial,
@@ -43,12 +48,11 @@ export function Editor({ initial, maintenance }: { initial: Draft; maintenance?:
       },
     },
   });
-  const save = (values: Draft, force: boolean) => {
+  const save = (values: Draft, seen: number | null) => {
     setRefused(null);
-    setConflict(false);
     const body = bodyOf(values);
     const onError = (error: unknown) => {
-      setConflict(problemOf(error).code === "revision");
+      if (maintenance && problemOf(error).code === "revision") return void readTheirs(maintenance.id, setTheirs);
       setRefused(showRefusal(form, error, (field) => fieldOf(field, values)));
     };
     const onSuccess = () => {
@@ -57,15 +61,9 @@ export function Editor({ initial, maintenance }: { initial: Draft; maintenance?:
       });
       navigate("/maintenance");
     };
-    if (maintenance)
+    if (maintenance && seen !== null)
       change.mutate(
-        {
-          params: {
-            path: { id: maintenance.id },
-            header: force ? {} : { "if-match": `"${maintenance.revision}"` },
-          },
-          body,
-        },
+        { params: { path: { id: maintenance.id }, header: { "if-match": `"${seen}"` } }, body },
         { onSuccess, onError },
       );
     else create.mutate({ body }, { onSuccess, onError });
@@ -73,7 +71,7 @@ export function Editor({ initial, maintenance }: { initial: Draft; maintenance?:
   const correction = initial.kind === "correction";
   return (
     <div className="two lean-left editor">
-      <form className="card body form" onSubmit={form.onSubmit((values) => save(values, false))} noValidate>
+      <form className="card body form" onSubmit={form.onSubmit((values) => save(values, revision))} noValidate>
         <div className="fields">
           <TextInput
             label="Name"
@@ -99,13 +97,18 @@ export function Editor({ initial, maintenance }: { initial: Draft; maintenance?:
         <ScopeFields form={form} />
         <SwitchFields form={form} />
         {refused && <Refusal>{refused}</Refusal>}
-        {conflict && maintenance && (
-          <div className="actions">
-            <a className="button" href={`/maintenance/${maintenance.id}/edit`} target="_blank" rel="noreferrer">
-              See theirs in another tab
-            </a>
-            <Button onClick={() => form.onSubmit((values) => save(values, true))()}>Save mine over it</Button>
-          </div>
+        {theirs !== null && (
+          <Conflict
+            differences={theirs === "reading" ? null : differing(theirs, form.values)}
+            busy={change.isPending}
+            overwrite={() => theirs !== "reading" && save(form.values, theirs.revision)}
+            take={() => {
+              setTheirs(null);
+              if (theirs === "reading") return;
+              form.setValues(draftOf(theirs, form.values.timezone, Date.now() / 1000));
+              setRevision(theirs.revision);
+            }}
+          />
         )}
         <div className="actions">
           <Button primary type="submit" busy={create.isPending || change.isPending}>
@@ -118,3 +121,18 @@ export function Editor({ initial, maintenance }: { initial: Draft; maintenance?:
     </div>
   );
 }
+
+/** Reads what somebody else saved; what is gone meanwhile says so when it is saved again. */
+async function readTheirs(id: string, show: (theirs: Maintenance | "reading" | null) => void) {
+  show("reading");
+  const read = await http.GET("/api/v1/maintenance/{id}", { params: { path: { id } } }).catch(() => null);
+  show(read?.data ?? null);
+}
+
+const differing = (theirs: Maintenance, mine: Draft) =>
+  differences(draftOf(theirs, mine.timezone, Date.now() / 1000), mine, words, (value, field) =>
+    chosen.includes(field) && Array.isArray(value) ? plural(value.length, "chosen", "chosen") : text(value),
+  );
+
+/** Fields that hold ids, which say nothing to people. */
+const chosen: readonly (keyof Draft)[] = ["monitors", "fleets", "locations"];

@@ -43,6 +43,32 @@ export interface Draft {
   pause_probes: boolean;
 }
 
+/** What the fields are called where drafts are compared. */
+export const words: { readonly [K in keyof Draft]?: string } = {
+  name: "Name",
+  reason: "Reason",
+  repeat: "Comes",
+  start: "From",
+  end: "To",
+  timezone: "Time zone",
+  time: "At",
+  weekdays: "Days",
+  day: "Day of the month",
+  cron: "Cron expression",
+  duration_min: "Lasts, min",
+  until: "Last day",
+  paused: "Paused",
+  covers: "Covers",
+  monitors: "Monitors",
+  fleets: "Fleets",
+  locations: "Only what these see",
+  groups: "Groups",
+  labels: "Labels",
+  suppress_alerts: "Alerts are silent",
+  exclude_from_slo: "Left out of SLOs",
+  pause_probes: "Probes pause",
+};
+
 /** An instant as a field for date and time holds it, on the clocks of a zone. */
 export function fieldOfInstant(at: number, zone: string): string {
   return new Date((at + zoneOffset(at, zone)) * 1000).toISOString().slice(0, 16);
