@@ -1,9 +1,12 @@
 //! What a cron expression means, wherever the product takes one (scheduled reports, maintenance that comes
 //! again): five fields, read by the clock of a zone.
 //!
-//! When clocks change, an expression that names its hours and minutes comes once a day all the same: a time
-//! that is left out comes right after the gap, one that is repeated comes the first time. One with `*` in
-//! its hours or minutes follows the clock, and comes in both of the repeated hours.
+//! When clocks change, an expression that names its hours and minutes (`30 2 * * *`, `0 2,14 * * *`) comes at
+//! each of them all the same: a time that is left out comes right after the gap, one that is repeated comes
+//! the first time. One with `*` or a step in them (`30 * * * *`) follows the clock: it leaves out what the
+//! clock leaves out, and comes in both of the repeated hours.
+
+use std::collections::BTreeSet;
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -15,9 +18,14 @@ use super::slo::window::zone;
 /// An expression in its zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    expression: Cron,
+    /// One, or one for each time of day that is named: the parser keeps the promise about changes of clocks
+    /// for a single time of day alone.
+    expressions: Vec<Cron>,
     zone: TimeZone,
 }
+
+/// Expressions with more times of day than this follow the clock.
+const MOST_TIMES: usize = 96;
 
 impl Schedule {
     /// Minute, hour, day of the month, month, day of the week. The zone is told by its IANA name. Refusals
@@ -26,25 +34,73 @@ impl Schedule {
         let zone = zone(timezone)?;
         let parser =
             CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let expression = parser.parse(cron).map_err(|error| {
-            let why = format!(
-                "is no cron expression ({error}); five fields are wanted, such as 0 8 4 * * for 08:00 on the 4th of each month"
-            );
-            Invalid::given("cron", cron, &why)
-        })?;
-        Ok(Self { expression, zone })
+        let read = |text: &str| {
+            parser.parse(text).map_err(|error| {
+                let why = format!(
+                    "is no cron expression ({error}); five fields are wanted, such as 0 8 4 * * for 08:00 on the 4th of each month"
+                );
+                Invalid::given("cron", cron, &why)
+            })
+        };
+        let whole = read(cron)?;
+        let expressions = match times_of_day(cron) {
+            Some(times) => times.iter().map(|time| read(time)).collect::<Result<_, _>>()?,
+            None => vec![whole],
+        };
+        Ok(Self { expressions, zone })
     }
 
     /// The first time behind `after`; none when there is no such day.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        let next = self.expression.find_next_occurrence(&after.to_zoned(self.zone.clone()), false);
-        next.ok().map(|at| at.timestamp())
+        self.after(after).next()
+    }
+
+    /// All times behind `after`, one after the other. There may be no end to them.
+    pub fn after(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        let find = |expression: &Cron, after: Timestamp| {
+            let next = expression.find_next_occurrence(&after.to_zoned(self.zone.clone()), false);
+            next.ok().map(|at| at.timestamp())
+        };
+        let mut next: Vec<_> = self.expressions.iter().map(|one| find(one, after)).collect();
+        std::iter::from_fn(move || {
+            let at = next.iter().flatten().min().copied()?;
+            for (next, expression) in next.iter_mut().zip(&self.expressions) {
+                if *next == Some(at) {
+                    *next = find(expression, at);
+                }
+            }
+            Some(at)
+        })
     }
 
     /// An instant by the clock of the zone, for people: `2026-03-29 03:00 CEST`.
     pub fn told(&self, at: Timestamp) -> String {
         at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string()
     }
+}
+
+/// An expression that names its minutes and hours as one for each time of day.
+fn times_of_day(cron: &str) -> Option<Vec<String>> {
+    let (minutes, rest) = cron.trim().split_once(char::is_whitespace)?;
+    let (hours, days) = rest.trim_start().split_once(char::is_whitespace)?;
+    let (minutes, hours) = (numbers(minutes)?, numbers(hours)?);
+    let times = hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (minute, hour)));
+    (minutes.len() * hours.len() <= MOST_TIMES)
+        .then(|| times.map(|(minute, hour)| format!("{minute} {hour} {days}")).collect())
+}
+
+/// `1`, `1,15`, `1-5`; none for anything else. The parser has seen that they are within bounds.
+fn numbers(field: &str) -> Option<BTreeSet<u8>> {
+    let mut all = BTreeSet::new();
+    for part in field.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u8, u8) = (from.parse().ok()?, to.parse().ok()?);
+        if from > to {
+            return None;
+        }
+        all.extend(from..=to);
+    }
+    Some(all)
 }
 
 /// The first time behind `after`.
@@ -61,14 +117,9 @@ pub fn upcoming(
     after: Timestamp,
     many: usize,
 ) -> Result<Vec<Timestamp>, Invalid> {
-    let mut times = vec![next(cron, timezone, after)?];
-    let schedule = Schedule::parse(cron, timezone)?;
-    while times.len() < many
-        && let Some(at) = times.last().and_then(|last| schedule.next(*last))
-    {
-        times.push(at);
-    }
-    Ok(times)
+    let first = next(cron, timezone, after)?;
+    let more = Schedule::parse(cron, timezone)?.after(first).take(many.saturating_sub(1)).collect();
+    Ok([vec![first], more].concat())
 }
 
 #[cfg(test)]
@@ -96,6 +147,34 @@ mod tests {
         let first = next_of("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z");
         assert_eq!(first, "2026-10-25T00:30:00Z");
         assert_eq!(next_of("30 2 * * *", "Europe/Berlin", &first), "2026-10-26T01:30:00Z");
+    }
+
+    #[test]
+    fn several_named_times_each_come_when_clocks_change() {
+        let ahead = |cron: &str, after: &str, many| -> Vec<String> {
+            let times = upcoming(cron, "Europe/Berlin", after.parse().unwrap(), many).unwrap();
+            times.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            ahead("0,30 0-2 * * *", "2026-03-28T23:00:00Z", 5),
+            [
+                "2026-03-28T23:30:00Z",
+                "2026-03-29T00:00:00Z",
+                "2026-03-29T00:30:00Z",
+                "2026-03-29T01:00:00Z",
+                "2026-03-29T22:00:00Z"
+            ],
+            "02:00 and 02:30 both come at 03:00, which is one time"
+        );
+        assert_eq!(
+            ahead("0 2,14 * * *", "2026-10-24T13:00:00Z", 3),
+            ["2026-10-25T00:00:00Z", "2026-10-25T13:00:00Z", "2026-10-26T01:00:00Z"]
+        );
+        assert_eq!(
+            ahead("0-59 0-23 * * *", "2026-10-24T13:00:00Z", 1),
+            ["2026-10-24T13:01:00Z"],
+            "too many to be named"
+        );
     }
 
     #[test]

@@ -96,10 +96,8 @@ impl Plan {
 
     /// All that begin behind `after`, skipped ones among them. There may be no end to them.
     pub fn all(&self, after: Timestamp) -> impl Iterator<Item = Occurrence> + '_ {
-        let starts =
-            std::iter::successors(self.schedule.next(after), |start| self.schedule.next(*start));
         let in_time = |start: &Timestamp| self.until.is_none_or(|until| *start < until);
-        starts.take_while(in_time).map_while(|start| {
+        self.schedule.after(after).take_while(in_time).map_while(|start| {
             let end = start.checked_add(self.duration).ok()?;
             Some(Occurrence { start, end, skipped: self.skipped.contains(&start) })
         })

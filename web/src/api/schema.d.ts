@@ -668,14 +668,50 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Windows, the latest start first. */
+        /** What was entered, the latest start first. */
         get: operations["list_maintenance"];
         put?: never;
         /**
-         * Declares a window. A start in the past is moved to now: what has happened is not explained away, but by a
-         *     correction, which lies in the past, says why, and is listed apart in every report.
+         * Plans a window that comes once (`start`, `end`) or again and again (`cron`, `timezone`, `duration_s`). A start
+         *     in the past is moved to now: what has happened is not explained away, but by a correction, which lies in the
+         *     past, says why, and is listed apart in every report. The first occurrence of a plan is the first that begins
+         *     after it was saved.
          */
         post: operations["create_maintenance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/maintenance/occurrences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Occurrences that touch `[from, to)`, of windows that come once and of plans, the earliest first. */
+        get: operations["list_occurrences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/maintenance/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** When a plan would come, before it is saved; refused as saving it would be. */
+        get: operations["preview_maintenance"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -689,12 +725,33 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One window. */
+        /** One entry. */
         get: operations["get_maintenance"];
         put?: never;
         post?: never;
-        /** Deletes a planned window; 409 once it has begun (end it instead). */
+        /** Deletes a window that has not begun (409 once it has: end it instead), or a plan: what has begun of it stays. */
         delete: operations["delete_maintenance"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a window that has not begun, or a plan, of which what has begun stays as it was: what is left out
+         *     stays, null takes away. With `If-Match` it is refused (409) when somebody saved in between.
+         */
+        patch: operations["change_maintenance"];
+        trace?: never;
+    };
+    "/api/v1/maintenance/{id}/effect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What an entry does to each SLO of time that leaves maintenance out: nothing for those that count it. */
+        get: operations["maintenance_effect"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -709,8 +766,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends a running window now. */
+        /** Ends what is running of an entry now. A plan goes on with its next occurrence. */
         post: operations["end_maintenance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/maintenance/{id}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Leaves one coming occurrence out of a plan, or takes that back. */
+        post: operations["skip_occurrence"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3536,24 +3610,118 @@ export interface components {
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_Maintenance: {
             items: {
+                /** @description How many monitors that comes to by now, or did when it began; null: all. */
+                covers?: number | null;
+                /** @description Minute, hour, day of the month, month, day of the week; null when it comes once. */
+                cron?: string | null;
+                /** @description When it was last saved, and by whom. */
                 declared_at: components["schemas"]["Instant"];
                 declared_by: string;
-                end: components["schemas"]["Instant"];
+                /**
+                 * Format: int32
+                 * @description Elapsed seconds, whatever clocks do meanwhile.
+                 */
+                duration_s?: number | null;
+                end?: components["schemas"]["Instant"] | null;
                 exclude_from_slo: boolean;
                 /** @description Fleets whose alerts it keeps silent; null when it names none. */
                 fleets?: string[] | null;
+                /** @description Groups whose monitors it covers. */
+                groups?: string[] | null;
                 /** Format: uuid */
                 id: string;
                 kind: components["schemas"]["MaintenanceKind"];
+                /** @description It covers monitors that have all of these labels. */
+                labels?: {
+                    [key: string]: string;
+                } | null;
                 /** @description The only locations whose results it leaves out; null: the whole monitor. */
                 locations?: string[] | null;
-                /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
+                /** @description Monitors that are named. Null covers everything; empty when only groups, labels or fleets are named. */
                 monitors?: string[] | null;
                 name: string;
+                /** @description What is still to begin within the days that were asked for, skipped ones among it: at most ten. */
+                next: components["schemas"]["NextOccurrence"][];
                 pause_probes: boolean;
+                /** @description Nothing begins while it is; what runs goes on. */
+                paused: boolean;
                 phase: components["schemas"]["Phase"];
                 /** @description Why it was entered afterwards; empty for what was planned, unless somebody said more. */
                 reason: string;
+                /**
+                 * Format: int32
+                 * @description Counts the changes: what `If-Match` takes.
+                 */
+                revision: number;
+                start?: components["schemas"]["Instant"] | null;
+                suppress_alerts: boolean;
+                /** @description In which `cron` is read. */
+                timezone?: string | null;
+                until?: components["schemas"]["Instant"] | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_MaintenanceEffect: {
+            items: {
+                /** Format: int64 */
+                budget_left_ms: number;
+                /**
+                 * Format: int64
+                 * @description Error budget of the whole window, and of what this leaves of it.
+                 */
+                budget_ms: number;
+                /**
+                 * Format: int64
+                 * @description What they leave out of it, past and to come.
+                 */
+                left_out_ms: number;
+                /**
+                 * Format: double
+                 * @description The longest occurrence, were it counted and down all the time, as a share of the budget.
+                 */
+                longest_of_budget: number;
+                /** @description Occurrences that touch the window. */
+                occurrences: number;
+                rolling: boolean;
+                slo: components["schemas"]["SloRef"];
+                /**
+                 * Format: int64
+                 * @description The part of that which is still to come.
+                 */
+                to_come_ms: number;
+                window_end: components["schemas"]["Instant"];
+                /** Format: int64 */
+                window_ms: number;
+                /** @description The window of the calendar that we are in, or as much time from now on as a rolling one holds. */
+                window_start: components["schemas"]["Instant"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_MaintenanceOccurrence: {
+            items: {
+                end: components["schemas"]["Instant"];
+                exclude_from_slo: boolean;
+                fleets?: string[] | null;
+                kind: components["schemas"]["MaintenanceKind"];
+                locations?: string[] | null;
+                /**
+                 * Format: uuid
+                 * @description Of the entry; with the start it is the occurrence's own.
+                 */
+                maintenance: string;
+                /**
+                 * @description Monitors that it covered, or would if it began now; null: all, but for an occurrence of fleets alone, where
+                 *     it is empty.
+                 */
+                monitors?: string[] | null;
+                name: string;
+                pause_probes: boolean;
+                phase: components["schemas"]["OccurrencePhase"];
+                reason: string;
+                /** @description It is one of a plan. */
+                recurring: boolean;
                 start: components["schemas"]["Instant"];
                 suppress_alerts: boolean;
             }[];
@@ -4089,32 +4257,125 @@ export interface components {
             security: components["schemas"]["MailSecurity"];
             username?: string | null;
         };
+        /** @description A window that comes once, or a plan of windows. */
         Maintenance: {
+            /** @description How many monitors that comes to by now, or did when it began; null: all. */
+            covers?: number | null;
+            /** @description Minute, hour, day of the month, month, day of the week; null when it comes once. */
+            cron?: string | null;
+            /** @description When it was last saved, and by whom. */
             declared_at: components["schemas"]["Instant"];
             declared_by: string;
-            end: components["schemas"]["Instant"];
+            /**
+             * Format: int32
+             * @description Elapsed seconds, whatever clocks do meanwhile.
+             */
+            duration_s?: number | null;
+            end?: components["schemas"]["Instant"] | null;
             exclude_from_slo: boolean;
             /** @description Fleets whose alerts it keeps silent; null when it names none. */
             fleets?: string[] | null;
+            /** @description Groups whose monitors it covers. */
+            groups?: string[] | null;
             /** Format: uuid */
             id: string;
             kind: components["schemas"]["MaintenanceKind"];
+            /** @description It covers monitors that have all of these labels. */
+            labels?: {
+                [key: string]: string;
+            } | null;
             /** @description The only locations whose results it leaves out; null: the whole monitor. */
             locations?: string[] | null;
-            /** @description Null, with `fleets` null as well, covers everything; empty when it covers fleets alone. */
+            /** @description Monitors that are named. Null covers everything; empty when only groups, labels or fleets are named. */
             monitors?: string[] | null;
             name: string;
+            /** @description What is still to begin within the days that were asked for, skipped ones among it: at most ten. */
+            next: components["schemas"]["NextOccurrence"][];
             pause_probes: boolean;
+            /** @description Nothing begins while it is; what runs goes on. */
+            paused: boolean;
             phase: components["schemas"]["Phase"];
             /** @description Why it was entered afterwards; empty for what was planned, unless somebody said more. */
             reason: string;
+            /**
+             * Format: int32
+             * @description Counts the changes: what `If-Match` takes.
+             */
+            revision: number;
+            start?: components["schemas"]["Instant"] | null;
+            suppress_alerts: boolean;
+            /** @description In which `cron` is read. */
+            timezone?: string | null;
+            until?: components["schemas"]["Instant"] | null;
+        };
+        /** @description What an entry does to one SLO by itself, as if nothing else were planned. */
+        MaintenanceEffect: {
+            /** Format: int64 */
+            budget_left_ms: number;
+            /**
+             * Format: int64
+             * @description Error budget of the whole window, and of what this leaves of it.
+             */
+            budget_ms: number;
+            /**
+             * Format: int64
+             * @description What they leave out of it, past and to come.
+             */
+            left_out_ms: number;
+            /**
+             * Format: double
+             * @description The longest occurrence, were it counted and down all the time, as a share of the budget.
+             */
+            longest_of_budget: number;
+            /** @description Occurrences that touch the window. */
+            occurrences: number;
+            rolling: boolean;
+            slo: components["schemas"]["SloRef"];
+            /**
+             * Format: int64
+             * @description The part of that which is still to come.
+             */
+            to_come_ms: number;
+            window_end: components["schemas"]["Instant"];
+            /** Format: int64 */
+            window_ms: number;
+            /** @description The window of the calendar that we are in, or as much time from now on as a rolling one holds. */
+            window_start: components["schemas"]["Instant"];
+        };
+        /** @enum {string} */
+        MaintenanceKind: "planned" | "correction";
+        /** @description One time at which maintenance takes place, or would have. */
+        MaintenanceOccurrence: {
+            end: components["schemas"]["Instant"];
+            exclude_from_slo: boolean;
+            fleets?: string[] | null;
+            kind: components["schemas"]["MaintenanceKind"];
+            locations?: string[] | null;
+            /**
+             * Format: uuid
+             * @description Of the entry; with the start it is the occurrence's own.
+             */
+            maintenance: string;
+            /**
+             * @description Monitors that it covered, or would if it began now; null: all, but for an occurrence of fleets alone, where
+             *     it is empty.
+             */
+            monitors?: string[] | null;
+            name: string;
+            pause_probes: boolean;
+            phase: components["schemas"]["OccurrencePhase"];
+            reason: string;
+            /** @description It is one of a plan. */
+            recurring: boolean;
             start: components["schemas"]["Instant"];
             suppress_alerts: boolean;
         };
         /** @enum {string} */
-        MaintenanceKind: "planned" | "correction";
-        /** @enum {string} */
         MaintenancePolicy: "exclude" | "count_as_up" | "ignore";
+        MaintenancePreview: {
+            /** @description The next times: at most five. */
+            next: components["schemas"]["NextOccurrence"][];
+        };
         MaintenanceSpan: {
             /** @description Entered afterwards. */
             correction: boolean;
@@ -4333,8 +4594,19 @@ export interface components {
             /** @description The name unless given. */
             region?: string | null;
         };
+        /** @description A window, a plan or a correction as it is written. In a change, what is left out stays. */
         NewMaintenance: {
-            end: components["schemas"]["Instant"];
+            /**
+             * @description Minute, hour, day of the month, month, day of the week: `0 2 * * 1-5`. It comes again and again, at most
+             *     hourly. A time that a change of clocks leaves out comes right after the gap; one that is repeated comes once.
+             */
+            cron?: string | null;
+            /**
+             * Format: int64
+             * @description How long each occurrence lasts, in elapsed seconds: 60 to 2678400, and never until it comes again.
+             */
+            duration_s?: number | null;
+            end?: components["schemas"]["Instant"] | null;
             /** @description On unless said otherwise. */
             exclude_from_slo?: boolean | null;
             /**
@@ -4342,20 +4614,30 @@ export interface components {
              *     SLO of its own, so the other two switches are about monitors.
              */
             fleets?: string[] | null;
-            /** @description Planned unless said otherwise. */
-            kind?: components["schemas"]["MaintenanceKind"];
+            /** @description Their monitors are covered, those that are in them when it begins. */
+            groups?: string[] | null;
+            kind?: components["schemas"]["MaintenanceKind"] | null;
+            /** @description Monitors that have all of these labels when it begins are covered. */
+            labels?: {
+                [key: string]: string;
+            } | null;
             /** @description Ids or names: it leaves out the results of these locations only, and does nothing else. */
             locations?: string[] | null;
-            /** @description Ids or names. A window that names neither monitors nor fleets covers all of both. */
+            /** @description Ids or names. What names no monitors, groups, labels and fleets covers everything. */
             monitors?: string[] | null;
-            name: string;
+            name?: string | null;
             /** @description Off unless said otherwise. */
             pause_probes?: boolean | null;
+            /** @description Nothing begins while it is. */
+            paused?: boolean | null;
             /** @description A correction needs one: 1 to 1,000 characters. */
             reason?: string | null;
-            start: components["schemas"]["Instant"];
+            start?: components["schemas"]["Instant"] | null;
             /** @description On unless said otherwise. */
             suppress_alerts?: boolean | null;
+            /** @description In which `cron` is read, such as Europe/Berlin; UTC unless given. */
+            timezone?: string | null;
+            until?: components["schemas"]["Instant"] | null;
         };
         /** @description A new monitor. Only name and check are needed. */
         NewMonitor: {
@@ -4576,6 +4858,13 @@ export interface components {
             name: string;
             role: components["schemas"]["Role"];
         };
+        /** @description One time that is still to come. */
+        NextOccurrence: {
+            end: components["schemas"]["Instant"];
+            /** @description It is left out. */
+            skipped: boolean;
+            start: components["schemas"]["Instant"];
+        };
         Note: {
             /** @description 1 to 4,000 characters. */
             text: string;
@@ -4644,6 +4933,8 @@ export interface components {
             /** Format: int32 */
             status?: number | null;
         };
+        /** @enum {string} */
+        OccurrencePhase: "planned" | "running" | "past" | "skipped";
         Odds: {
             /**
              * Format: double
@@ -4745,7 +5036,7 @@ export interface components {
             sentence: string;
         };
         /** @enum {string} */
-        Phase: "planned" | "running" | "past";
+        Phase: "planned" | "running" | "past" | "paused";
         /** @description Microseconds per phase, from a monotonic clock; redirects are summed. */
         Phases: {
             /** Format: int32 */
@@ -5199,6 +5490,13 @@ export interface components {
         SignIn: {
             email: string;
             password: string;
+        };
+        /** @description An occurrence that is to be left out, or no longer. */
+        SkipOccurrence: {
+            /** @description True unless given; false takes the skip back. */
+            skip?: boolean | null;
+            /** @description When it would begin. */
+            start: components["schemas"]["Instant"];
         };
         /** @description An SLO, with how it stood at its last evaluation. */
         Slo: {
@@ -7443,10 +7741,12 @@ export interface operations {
         parameters: {
             query?: {
                 phase?: components["schemas"]["Phase"];
-                /** @description Windows that cover this monitor. */
+                /** @description Entries that cover this monitor. */
                 monitor?: string;
-                /** @description Windows that cover this fleet. */
+                /** @description Entries that cover this fleet. */
                 fleet?: string;
+                /** @description How many days ahead `next` looks: 1 to 90, 30 unless given. */
+                days?: number;
                 limit?: number;
                 cursor?: string;
             };
@@ -7483,10 +7783,72 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    etag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Maintenance"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_occurrences: {
+        parameters: {
+            query?: {
+                /** @description Now unless given. */
+                from?: components["schemas"]["Instant"];
+                /** @description 30 days after `from` unless given; at most 400. */
+                to?: components["schemas"]["Instant"];
+                /** @description Those that cover this monitor. */
+                monitor?: string;
+                /** @description Those that cover this fleet. */
+                fleet?: string;
+                /** @description Those of this window or plan. */
+                maintenance?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_MaintenanceOccurrence"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    preview_maintenance: {
+        parameters: {
+            query: {
+                cron: string;
+                /** @description UTC unless given. */
+                timezone?: string;
+                duration_s: number;
+                until?: components["schemas"]["Instant"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MaintenancePreview"];
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -7506,6 +7868,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    etag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7519,7 +7882,9 @@ export interface operations {
     delete_maintenance: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
             path: {
                 id: string;
             };
@@ -7532,6 +7897,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_maintenance: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMaintenance"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Maintenance"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    maintenance_effect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_MaintenanceEffect"];
+                };
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];
@@ -7550,6 +7968,36 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Maintenance"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    skip_occurrence: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkipOccurrence"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -2,15 +2,15 @@
 
 import type { Schemas } from "../api/client";
 import { cronWords } from "./cron";
-import { duration, list, plural, span } from "./format";
+import { duration, list, plural } from "./format";
 import { day, epoch, hourMinute } from "./time";
 
 type Maintenance = Schemas["Maintenance"];
 type Occurrence = Schemas["MaintenanceOccurrence"];
 
-/** A length without empty parts: `30 min`, `1 h`, `1 h 30 min`. */
+/** A length in its two largest units, without empty parts: `30 min`, `1 h`, `1 h 30 min`. */
 export function lasts(seconds: number): string {
-  return seconds % 3600 === 0 || seconds < 3600 ? span(seconds) : duration(seconds);
+  return duration(seconds).replace(/ 00\u00a0\w+$/, "");
 }
 
 /** `Monday to Friday at 02:00`, or the expression itself when it has no plain words. */

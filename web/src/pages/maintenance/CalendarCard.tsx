@@ -122,14 +122,15 @@ function Drawing(props: { lines: readonly Line[]; days: readonly number[]; now: 
               )}
             </g>
           ))}
+          <path d={`M${x(now)} 0V${height - 18}`} stroke="var(--text)" strokeWidth="1.5" />
           {lines.map((line, i) => (
             <g key={line.entry?.id ?? `${line.name}${i}`}>
               <path d={`M0 ${top + (i + 1) * row}H${width}`} stroke="var(--line)" />
-              <text x={narrow ? 2 : 0} y={top + i * row + (narrow ? 15 : 19)} className="head">
+              <text x={narrow ? 2 : 0} y={top + i * row + (narrow ? 15 : 19)} className="head halo">
                 {clipped(line.name, narrow ? 44 : 30)}
               </text>
               {line.entry && (
-                <text x={narrow ? 2 : 0} y={top + i * row + (narrow ? 30 : 35)} className="quiet">
+                <text x={narrow ? 2 : 0} y={top + i * row + (narrow ? 30 : 35)} className="quiet halo">
                   {clipped(about(line, now, names), narrow ? 56 : 36)}
                 </text>
               )}
@@ -144,7 +145,6 @@ function Drawing(props: { lines: readonly Line[]; days: readonly number[]; now: 
               ))}
             </g>
           ))}
-          <path d={`M${x(now)} 0V${height - 18}`} stroke="var(--text)" strokeWidth="1.5" />
           <text x={Math.min(x(now) + 4, width - 26)} y={height - 5} className="halo">
             now
           </text>

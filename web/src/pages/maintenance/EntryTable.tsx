@@ -3,8 +3,8 @@ import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { ScrollX } from "../../components/ScrollX";
 import { StateWord } from "../../components/StateMark";
-import { duration, percent, plural } from "../../lib/format";
-import { type Names, scopeWords, spanWords, whenWords } from "../../lib/maintenance";
+import { NONE, percent, plural } from "../../lib/format";
+import { lasts, type Names, scopeWords, spanWords, whenWords } from "../../lib/maintenance";
 import { day, epoch, hourMinute, utc } from "../../lib/time";
 
 type Maintenance = Schemas["Maintenance"];
@@ -63,6 +63,7 @@ export function EntryTable(props: {
 function Row(props: { one: Maintenance; names: Names; now: number; actions: EntryActions | null }) {
   const { one, names, now, actions } = props;
   const running = one.phase === "running";
+  const correction = one.kind === "correction";
   return (
     <tr className={running ? "edged edge-maintenance" : undefined}>
       <td>{running ? <StateWord state="maintenance" word="Now" /> : <span className="soft">{phaseWord(one)}</span>}</td>
@@ -74,9 +75,9 @@ function Row(props: { one: Maintenance; names: Names; now: number; actions: Entr
         <span className="break">{whenWords(one, now)}</span>
         <div className="muted small">{nextWords(one, now)}</div>
       </td>
-      <td className="off">{one.suppress_alerts ? "silent" : <b>heard</b>}</td>
+      <td className="off">{correction ? NONE : one.suppress_alerts ? "silent" : <b>heard</b>}</td>
       <td className="off">{one.exclude_from_slo ? "left out" : <b>counted</b>}</td>
-      <td className="off">{one.pause_probes ? <b>pause</b> : "go on"}</td>
+      <td className="off">{correction ? NONE : one.pause_probes ? <b>pause</b> : "go on"}</td>
       <td className="second effect">
         <Effect one={one} />
       </td>
@@ -128,15 +129,16 @@ function Effect({ one }: { one: Maintenance }) {
   if (!one.exclude_from_slo) return <>none: what fails in it counts</>;
   if (effect.isPending) return null;
   if (effect.isError) return <>cannot be told at the moment</>;
-  const [first, ...others] = effect.data.items;
+  const [first, ...others] = [...effect.data.items].sort((a, b) => b.left_out_ms - a.left_out_ms);
   if (!first) return <>none: no SLO leaves it out</>;
+  const touched = others.filter((other) => other.left_out_ms > 0);
   return (
     <>
       <Link to={`/slos/${first.slo.id}`}>{first.slo.name}</Link>: {effectWords(first)}
-      {others.length > 0 && (
+      {touched.length > 0 && (
         <div className="muted small">
-          and {plural(others.length, "more SLO")}:{" "}
-          {others
+          and {plural(touched.length, "more SLO")}:{" "}
+          {touched
             .slice(0, 3)
             .map((other) => `${other.slo.name} ${shorter(other)}`)
             .join(", ")}
@@ -148,20 +150,25 @@ function Effect({ one }: { one: Maintenance }) {
 
 type OneEffect = Schemas["MaintenanceEffect"];
 
-const shorter = (e: OneEffect) => `−${duration((e.budget_ms - e.budget_left_ms) / 1000)}`;
+const shorter = (e: OneEffect) => `−${lasts((e.budget_ms - e.budget_left_ms) / 1000)}`;
 
-/** `2 windows leave out 2 h of 720 h; its budget shrinks by 7 s, from 43 min 12 s to 43 min 04 s`. */
+/** `2 windows leave out 2 h of 30 d; its budget shrinks by 7 s, from 43 min 12 s to 43 min 04 s`. */
 export function effectWords(e: OneEffect): string {
   if (e.occurrences === 0) return e.rolling ? "nothing within its window from now on" : "nothing in its present window";
   const spared =
     e.longest_of_budget > 0.5
       ? `. Were the longest one counted, and spent down, it would use ${percent(e.longest_of_budget, 0)} of the budget`
       : "";
-  const lost = e.budget_ms - e.budget_left_ms;
-  return `${plural(e.occurrences, "window")} ${e.occurrences === 1 ? "leaves" : "leave"} out ${duration(e.left_out_ms / 1000)} of ${hours(e.window_ms)}; its budget shrinks by ${duration(lost / 1000)}, from ${duration(e.budget_ms / 1000)} to ${duration(e.budget_left_ms / 1000)}${spared}`;
+  const [out, whole, less, before, after] = [
+    e.left_out_ms,
+    e.window_ms,
+    e.budget_ms - e.budget_left_ms,
+    e.budget_ms,
+    e.budget_left_ms,
+  ].map((ms) => lasts(ms / 1000));
+  const leave = e.occurrences === 1 ? "leaves" : "leave";
+  return `${plural(e.occurrences, "window")} ${leave} out ${out} of ${whole}; its budget shrinks by ${less}, from ${before} to ${after}${spared}`;
 }
-
-const hours = (ms: number) => plural(Math.round(ms / 3_600_000), "hour");
 
 function Actions({ one, actions, now }: { one: Maintenance; actions: EntryActions; now: number }) {
   const running = one.phase === "running" && one.kind === "planned";

@@ -124,12 +124,13 @@ export function MaintenancePage() {
 function Running({ one, names, now }: { one: Maintenance; names: Names; now: number }) {
   const end = epoch(one.end) ?? now;
   return (
-    <p className="state-line">
-      <StateWord state="maintenance" word="Maintenance" large /> <b>{duration(end - now)} left</b>{" "}
+    <div className="row wide state-line">
+      <StateWord state="maintenance" word="Maintenance" large />
+      <b>{duration(end - now)} left</b>
       <span className="muted">
         {scopeWords(one, names)}, until {hourMinute(end)} · declared {when(one.declared_at, now)} by {one.declared_by}
       </span>
-    </p>
+    </div>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Chip, Fieldset, Group, Input, NativeSelect, NumberInput, Select, Switch, TextInput } from "@mantine/core";
+import { Fieldset, NativeSelect, NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import { zones } from "../../lib/zones";
 import type { MaintenanceForm } from "./Editor";
 
@@ -55,17 +55,29 @@ export function WhenFields({ form, fixed }: { form: MaintenanceForm; fixed: bool
           </div>
         )}
         {d.repeat === "weekly" && (
-          <Input.Wrapper label="Days" error={form.errors.weekdays} labelElement="div">
-            <Chip.Group multiple {...form.getInputProps("weekdays")}>
-              <Group gap={6} role="group" aria-label="Days of the week">
-                {week.map((one) => (
-                  <Chip key={one.value} value={one.value} size="sm" variant="outline">
-                    {one.label}
-                  </Chip>
-                ))}
-              </Group>
-            </Chip.Group>
-          </Input.Wrapper>
+          <fieldset aria-describedby={form.errors.weekdays ? "weekdays-error" : undefined}>
+            <legend>Days</legend>
+            <div className="choices weekdays">
+              {week.map((one) => (
+                <label key={one.value} className="choice">
+                  <input
+                    type="checkbox"
+                    checked={d.weekdays.includes(one.value)}
+                    onChange={(event) => {
+                      const rest = d.weekdays.filter((day) => day !== one.value);
+                      form.setFieldValue("weekdays", event.currentTarget.checked ? [...rest, one.value] : rest);
+                    }}
+                  />
+                  {one.label}
+                </label>
+              ))}
+            </div>
+            {form.errors.weekdays && (
+              <span id="weekdays-error" className="mantine-InputWrapper-error" role="alert">
+                {form.errors.weekdays}
+              </span>
+            )}
+          </fieldset>
         )}
         {!once && (
           <div className="fields roomy">

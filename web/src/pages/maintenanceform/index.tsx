@@ -21,15 +21,13 @@ export function NewMaintenancePage() {
   const words = correction ? "Enter a correction" : "Plan maintenance";
   return (
     <Page crumbs={[{ word: "Maintenance", to: "/maintenance" }, { word: correction ? "Correction" : "Plan" }]}>
-      <div>
-        <h1>{words}</h1>
-        {correction && (
-          <p className="lead">
-            A correction is about what is over. It leaves its span out of reports from now on, stands apart in each of
-            them with its reason, and changes nothing that was sent.
-          </p>
-        )}
-      </div>
+      <h1>{words}</h1>
+      {correction && (
+        <p className="lead">
+          A correction is about what is over. It leaves its span out of reports from now on, stands apart in each of
+          them with its reason, and changes nothing that was sent.
+        </p>
+      )}
       {role("editor") ? <Editor key={String(correction)} initial={initial} /> : <NotAllowed />}
     </Page>
   );
@@ -57,10 +55,8 @@ function Known({ read }: { read: Schemas["Maintenance"] }) {
   const fixed = !one.cron && one.phase !== "planned";
   return (
     <Page crumbs={[{ word: "Maintenance", to: "/maintenance" }, { word: one.name }, { word: "Edit" }]}>
-      <div>
-        <h1>Edit {one.name}</h1>
-        {one.cron && <p className="lead">What has begun stays as it was; this is about what comes after.</p>}
-      </div>
+      <h1>Edit {one.name}</h1>
+      {one.cron && <p className="lead">What has begun stays as it was; this is about what comes after.</p>}
       {!role("editor") && <NotAllowed />}
       {role("editor") && fixed && (
         <Empty>It has begun, and what it covers stays covered. It can be ended on the page of maintenance.</Empty>
