@@ -1,6 +1,6 @@
 //! An interface with monitors whose past is written as the product writes it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use quorate::{
     domain::{decision::State, ids::MonitorKey, maintenance::Switches},
     store::{self, reports::ReportRow, timeline::NewInterval},
@@ -89,7 +89,7 @@ impl Scene {
     /// Maintenance as it was declared and written down.
     pub(crate) async fn maintenance(&self, monitor: MonitorKey, list: &Value) {
         let mut conn = self.api.db.pool().acquire().await.unwrap();
-        for window in list.as_array().into_iter().flatten() {
+        for (place, window) in (0..).zip(list.as_array().into_iter().flatten()) {
             let at = |name: &str| window[name].as_str().map(|at| at.parse::<Timestamp>().unwrap());
             let start = at("start").unwrap();
             let terms = store::maintenance::Terms {
@@ -105,7 +105,8 @@ impl Scene {
                 },
             };
             let new = store::maintenance::NewMaintenance {
-                id: store::id_at(start),
+                // Of those that begin together the one that is written first comes first.
+                id: store::id_at(start + SignedDuration::from_millis(place)),
                 terms: &terms,
                 start_at: start,
                 end_at: at("end").unwrap(),
