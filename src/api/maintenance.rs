@@ -279,7 +279,8 @@ async fn end_maintenance(
     Ok(answer(StatusCode::OK, shown))
 }
 
-/// Deletes a window that has not begun (409 once it has: end it instead), or a plan: what has begun of it stays.
+/// Deletes a window that has not begun (409 once it has: end it instead), or a plan of which nothing runs: what
+/// has begun of it stays.
 #[utoipa::path(delete, path = "/maintenance/{id}", tag = "maintenance", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path), ("if-match" = Option<String>, Header)), responses((status = 204)))]
 async fn delete_maintenance(
@@ -293,6 +294,9 @@ async fn delete_maintenance(
     let row = locked(&mut tx, id, now).await?;
     if_match(&headers, row.revision)?;
     if row.recurrence.is_some() {
+        if row.phase == Phase::Running.word() {
+            return Err(ApiError::in_use("An occurrence of this plan is running: end it first."));
+        }
         maintenance_plans::delete(&mut tx, id, now).await?;
     } else if !store::maintenance::delete_planned(&mut tx, id, now).await? {
         return Err(ApiError::in_use(

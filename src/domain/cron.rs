@@ -18,9 +18,10 @@ use super::slo::window::zone;
 /// An expression in its zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    /// One, or one for each time of day that is named: the parser keeps the promise about changes of clocks
-    /// for a single time of day alone.
-    expressions: Vec<Cron>,
+    whole: Cron,
+    /// The same for each time of day that is named: the parser keeps the promise about changes of clocks for a
+    /// single time of day alone. Empty when it follows the clock.
+    times: Vec<Cron>,
     zone: TimeZone,
 }
 
@@ -43,11 +44,9 @@ impl Schedule {
             })
         };
         let whole = read(cron)?;
-        let expressions = match times_of_day(cron) {
-            Some(times) => times.iter().map(|time| read(time)).collect::<Result<_, _>>()?,
-            None => vec![whole],
-        };
-        Ok(Self { expressions, zone })
+        let times = times_of_day(cron).unwrap_or_default();
+        let times = times.iter().map(|time| read(time)).collect::<Result<_, _>>()?;
+        Ok(Self { whole, times, zone })
     }
 
     /// The first time behind `after`; none when there is no such day.
@@ -61,10 +60,16 @@ impl Schedule {
             let next = expression.find_next_occurrence(&after.to_zoned(self.zone.clone()), false);
             next.ok().map(|at| at.timestamp())
         };
-        let mut next: Vec<_> = self.expressions.iter().map(|one| find(one, after)).collect();
+        let expressions = match self.times.as_slice() {
+            [] => std::slice::from_ref(&self.whole),
+            // That there is no such day takes long to find out, and is found out once.
+            _ if find(&self.whole, after).is_none() => &[],
+            times => times,
+        };
+        let mut next: Vec<_> = expressions.iter().map(|one| find(one, after)).collect();
         std::iter::from_fn(move || {
             let at = next.iter().flatten().min().copied()?;
-            for (next, expression) in next.iter_mut().zip(&self.expressions) {
+            for (next, expression) in next.iter_mut().zip(expressions) {
                 if *next == Some(at) {
                     *next = find(expression, at);
                 }
@@ -202,7 +207,9 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused() {
         let now = Timestamp::UNIX_EPOCH;
-        for cron in ["", "0 8 * *", "0 0 8 4 * *", "61 8 4 * *", "soon", "0 8 30 2 *"] {
+        for cron in
+            ["", "0 8 * *", "0 0 8 4 * *", "61 8 4 * *", "soon", "0 8 30 2 *", "0-30 0-2 30 2 *"]
+        {
             assert_eq!(next(cron, "UTC", now).unwrap_err().field, "cron", "{cron}");
         }
         assert_eq!(next("0 8 4 * *", "Mars/Olympus", now).unwrap_err().field, "timezone");

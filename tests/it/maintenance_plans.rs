@@ -372,6 +372,7 @@ async fn one_occurrence_is_skipped_and_a_plan_is_paused_and_ends() {
     assert_eq!(list["items"][0]["phase"], "skipped");
     wait_for(&scene, "2026-03-01T13:31:00Z").await;
     assert_eq!(scene.written("backup").await, 1);
+    api.delete(&path).await.is(409);
     // Paused while one runs: that one goes on, and nothing follows.
     let paused = api.patch(&path, json!({"paused": true})).await.is(200);
     assert_eq!((&paused["phase"], next(&paused).len()), (&json!("running"), 1));

@@ -22,7 +22,7 @@ export async function planMaintenance({ page, quorate, step, out }) {
     .first()
     .waitFor();
   await page.getByLabel("Lasts").fill("1500");
-  const refusal = page.getByText(/is too long: what begins at/);
+  const refusal = page.getByText(/Is too long: what begins at/);
   await refusal.first().waitFor();
   await page.getByLabel("Lasts").fill("30");
   await refusal.first().waitFor({ state: "detached" });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../api/client";
 import { bodyOf, draftOf, emptyDraft, fieldOfInstant, instantOfField, untilOf } from "../pages/maintenanceform/draft";
+import { effectWords, inOrder } from "../pages/maintenance/EntryTable";
 import { heardOf } from "../pages/maintenance/quiet";
 import { linesOf, midnights, WEEKS } from "../pages/maintenance/calendar";
 import { maintenanceSentence, scopeWords, spanWords, whenWords } from "./maintenance";
@@ -38,7 +39,10 @@ const plan: Schemas["Maintenance"] = {
 const names = { monitors: new Map(), fleets: new Map(), locations: new Map([["s", "syd"]]) };
 
 test("a plan and what it covers in words", () => {
-  expect(whenWords(plan, NOW)).toBe("Monday to Friday at 02:00, 30\u00a0min");
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  expect(whenWords({ ...plan, timezone: here }, NOW)).toBe("Monday to Friday at 02:00, 30\u00a0min");
+  const there = whenWords({ ...plan, timezone: "Asia/Tokyo" }, NOW);
+  expect(there).toBe("Monday to Friday at 02:00 in Asia/Tokyo, 30\u00a0min");
   expect(scopeWords(plan, names)).toBe("group platform, 13\u00a0monitors");
   expect(scopeWords({ ...plan, monitors: null, groups: null, covers: null }, names)).toBe("everything");
   const seen = { ...plan, monitors: ["m"], groups: null, locations: ["s"] };
@@ -159,4 +163,28 @@ test("what was silenced, and what was told when it was over", () => {
     ["d", ""],
     ["a", "b"],
   ]);
+});
+
+test("what a plan does to a budget in words", () => {
+  const effect = {
+    ...{ slo: { id: "s", name: "checkout" }, window_start: "", window_end: "", rolling: false },
+    ...{ window_ms: 2_592_000_000, occurrences: 2, left_out_ms: 7_200_000, to_come_ms: 3_600_000 },
+    ...{ budget_ms: 2_592_000, budget_left_ms: 2_584_800, longest_of_budget: 1.39 },
+  };
+  const plain = (text: string) => text.replaceAll("\u00a0", " ");
+  expect(plain(effectWords(effect))).toBe(
+    "2 windows leave out 2 h of 30 d; its budget shrinks by 7 s, from 43 min 12 s to 43 min 04 s. Were the longest one counted, and spent down, it would use 139 % of the budget",
+  );
+  expect(effectWords({ ...effect, occurrences: 0 })).toBe("nothing in its present window");
+});
+
+test("what runs stands first, then what comes next", () => {
+  const one = (id: string, phase: "running" | "planned" | "paused", start: string) => ({ ...plan, id, phase, start });
+  const all = [
+    one("c", "planned", "2026-11-20T00:00:00Z"),
+    one("d", "paused", "2026-11-01T00:00:00Z"),
+    one("b", "planned", "2026-11-19T00:00:00Z"),
+    one("a", "running", "2026-11-21T00:00:00Z"),
+  ];
+  expect(inOrder(all).map((entry) => entry.id)).toEqual(["a", "b", "c", "d"]);
 });

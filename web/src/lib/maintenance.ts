@@ -4,6 +4,7 @@ import type { Schemas } from "../api/client";
 import { cronWords } from "./cron";
 import { duration, list, plural } from "./format";
 import { day, epoch, hourMinute } from "./time";
+import { ownZone } from "./zones";
 
 type Maintenance = Schemas["Maintenance"];
 type Occurrence = Schemas["MaintenanceOccurrence"];
@@ -18,9 +19,12 @@ export function comesWords(cron: string): string {
   return cronWords(cron) ?? cron.trim();
 }
 
-/** `Monday to Friday at 02:00, 30 min`, or `Tue 17 Nov 02:00–04:00` of what comes once. */
+/** `Monday to Friday at 02:00, 30 min`, with the zone when it is not the viewer's; `Tue 17 Nov 02:00–04:00` of what comes once. */
 export function whenWords(one: Maintenance, now: number): string {
-  if (one.cron) return `${comesWords(one.cron)}, ${lasts(one.duration_s ?? 0)}`;
+  if (one.cron) {
+    const zone = one.timezone === ownZone() ? "" : ` in ${one.timezone}`;
+    return `${comesWords(one.cron)}${zone}, ${lasts(one.duration_s ?? 0)}`;
+  }
   const [start, end] = [epoch(one.start), epoch(one.end)];
   return start === null || end === null ? "" : spanWords(start, end, now);
 }

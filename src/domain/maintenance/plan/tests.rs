@@ -124,6 +124,29 @@ proptest! {
     }
 
     #[test]
+    fn what_follows_the_clock_is_what_a_walk_over_every_minute_finds(
+        minute in 0i8..60,
+        step in prop_oneof![Just(1i8), Just(2), Just(3), Just(6)],
+        which in 0..CHANGES.len(),
+    ) {
+        let (name, year, month) = CHANGES[which];
+        let zone = zone(name).unwrap();
+        let first = instant(&zone, date(year, month, 1).at(12, 0, 0, 0));
+        let minutes = (0..35 * 24 * 60).map(|n| first + SignedDuration::from_mins(n));
+        let named = |at: &Timestamp| {
+            let clock = at.to_zoned(zone.clone());
+            clock.minute() == minute && clock.hour() % step == 0
+        };
+        let walked: Vec<Timestamp> = minutes.filter(named).collect();
+        let until = first + SignedDuration::from_hours(35 * 24);
+        let cron = format!("{minute} */{step} * * *");
+        let plan = Plan::parse(&cron, name, 60, Some(until)).unwrap();
+        let starts: Vec<Timestamp> =
+            plan.all(first - SignedDuration::from_secs(1)).map(|o| o.start).collect();
+        prop_assert_eq!(starts, walked, "{} {}", name, cron);
+    }
+
+    #[test]
     fn what_is_accepted_never_overlaps_itself(
         fixed in fixed(),
         which in 0..CHANGES.len(),

@@ -114,7 +114,7 @@ export function MaintenancePage() {
         act={remove}
       >
         {deleting?.cron
-          ? "Nothing of it will come any more. What has begun stays in every report, and what runs goes on until it is ended."
+          ? "Nothing of it will come any more. What has begun stays in every report."
           : "It has not begun; nothing will be silent."}
       </ConfirmDelete>
     </Page>

@@ -98,8 +98,15 @@ function useTimes(form: MaintenanceForm): Times {
   return {
     list: next.map((one) => ({ start: epoch(one.start) ?? 0, end: epoch(one.end) ?? 0 })),
     pending: query.isPending && asked !== null,
-    refused: error ? problemOf(error).message : null,
+    refused: error ? said(error, d) : null,
   };
+}
+
+/** What is wrong, unless it stands at its field. */
+function said(error: unknown, d: Draft): string {
+  const problem = problemOf(error);
+  const atField = problem.field !== null && fieldOf(problem.field, d) !== null;
+  return atField ? "Nothing comes until the field is mended." : problem.message;
 }
 
 /** What is asked of the server; nothing before the form says enough. */

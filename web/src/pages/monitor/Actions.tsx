@@ -82,6 +82,7 @@ export function Actions({
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => navigate(`/monitors/new?copy=${monitor.id}`)}>Copy for another</Menu.Item>
+          <Menu.Item onClick={() => navigate(`/maintenance/new?monitor=${monitor.id}`)}>Plan maintenance</Menu.Item>
           <Menu.Divider />
           <Menu.Item onClick={() => setDeleting(true)}>Delete…</Menu.Item>
         </Menu.Dropdown>
