@@ -729,7 +729,10 @@ export interface paths {
         get: operations["get_maintenance"];
         put?: never;
         post?: never;
-        /** Deletes a window that has not begun (409 once it has: end it instead), or a plan: what has begun of it stays. */
+        /**
+         * Deletes a window that has not begun (409 once it has: end it instead), or a plan of which nothing runs: what
+         *     has begun of it stays.
+         */
         delete: operations["delete_maintenance"];
         options?: never;
         head?: never;
