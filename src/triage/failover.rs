@@ -40,9 +40,10 @@ impl Looked {
         let (served, all) = (self.served().len(), self.answer.members.len());
         if self.answer.fail_open {
             let well = self.answer.members.iter().filter(|m| m.out_since.is_none()).count();
+            let least = self.answer.min_members;
+            let verb = if least == 1 { "is" } else { "are" };
             return format!(
-                "Only {well} of {all} would be left and {} are needed, so all are served.",
-                self.answer.min_members
+                "Only {well} of {all} would be left and {least} {verb} needed, so all are served."
             );
         }
         let out: Vec<&str> = self

@@ -27,6 +27,9 @@ import { SettingsPage } from "./pages/settings";
 import { SloPage } from "./pages/slo";
 import { EditSloPage, NewSloPage } from "./pages/sloform";
 import { SlosPage } from "./pages/slos";
+import { StatusPagesPage } from "./pages/statuspages";
+import { EditStatusPage, NewStatusPage } from "./pages/statuspages/Edit";
+import { StatusPageOverview } from "./pages/statuspages/Overview";
 
 function NotFound() {
   return (
@@ -92,6 +95,10 @@ export const router = createBrowserRouter([
           { path: "/maintenance", element: <MaintenancePage /> },
           { path: "/maintenance/new", element: <NewMaintenancePage /> },
           { path: "/maintenance/:id/edit", element: <EditMaintenancePage /> },
+          { path: "/status-pages", element: <StatusPagesPage /> },
+          { path: "/status-pages/new", element: <NewStatusPage /> },
+          { path: "/status-pages/:id", element: <StatusPageOverview /> },
+          { path: "/status-pages/:id/edit", element: <EditStatusPage /> },
           { path: "/alerting", element: <AlertingPage /> },
           { path: "/failover-groups", element: <FailoverPage /> },
           { path: "/failover-groups/new", element: <NewFailoverPage /> },

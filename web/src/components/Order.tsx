@@ -46,10 +46,22 @@ export function OrderButtons(props: {
   return (
     <span className="order">
       {/* They stay reachable at the ends, so that the focus is not lost there. */}
-      <Button compact aria-label={`Move ${name} up`} aria-disabled={first} onClick={() => !first && move(-1)}>
+      <Button
+        compact
+        data-by={-1}
+        aria-label={`Move ${name} up`}
+        aria-disabled={first}
+        onClick={() => !first && move(-1)}
+      >
         ↑
       </Button>
-      <Button compact aria-label={`Move ${name} down`} aria-disabled={last} onClick={() => !last && move(1)}>
+      <Button
+        compact
+        data-by={1}
+        aria-label={`Move ${name} down`}
+        aria-disabled={last}
+        onClick={() => !last && move(1)}
+      >
         ↓
       </Button>
       {remove && (

@@ -42,8 +42,7 @@ function useSlos(text: string, chosen: readonly Known[]): Options {
   return optionsOf(chosen, found.data?.items);
 }
 
-/** One monitor, found by typing. */
-export function PickMonitor(props: {
+interface One {
   label: string;
   description?: string;
   clearable?: boolean;
@@ -51,7 +50,18 @@ export function PickMonitor(props: {
   value: string;
   error?: ReactNode;
   onChange: (id: string) => void;
-}) {
+  /** The same with its name. */
+  onPick?: (known: Known | null) => void;
+}
+
+/** What was picked, by id and name. */
+function picked(id: string | null, data: Options): Known | null {
+  const label = data.find((one) => one.value === id)?.label;
+  return id && label ? { id, name: label } : null;
+}
+
+/** One monitor, found by typing. */
+export function PickMonitor(props: One) {
   const [text, setText] = useState("");
   // One that was named in the address is not among the first that are listed.
   const own = api.useQuery(
@@ -76,7 +86,10 @@ export function PickMonitor(props: {
       value={props.value || null}
       error={props.error}
       onSearchChange={setText}
-      onChange={(id) => props.onChange(id ?? "")}
+      onChange={(id) => {
+        props.onChange(id ?? "");
+        props.onPick?.(picked(id, data));
+      }}
     />
   );
 }
@@ -101,14 +114,7 @@ export function PickSlos(props: Several) {
 }
 
 /** One SLO, found by typing. */
-export function PickSlo(props: {
-  label: string;
-  description: string;
-  chosen: readonly Known[];
-  value: string;
-  error?: ReactNode;
-  onChange: (id: string) => void;
-}) {
+export function PickSlo(props: One) {
   const [text, setText] = useState("");
   const [seen, setSeen] = useState<readonly Known[]>(props.chosen);
   const known = seen.some((one) => one.name === text);
@@ -125,9 +131,10 @@ export function PickSlo(props: {
       error={props.error}
       onSearchChange={setText}
       onChange={(id) => {
-        const label = data.find((one) => one.value === id)?.label;
-        if (id && label) setSeen([{ id, name: label }]);
+        const known = picked(id, data);
+        if (known) setSeen([known]);
         props.onChange(id ?? "");
+        props.onPick?.(known);
       }}
     />
   );

@@ -107,6 +107,7 @@ function Finder({ close }: { close: () => void }) {
     ...(role("editor") ? [{ word: "Add an SLO", kind: "action", to: "/slos/new" }] : []),
     ...(role("editor") ? [{ word: "Schedule a report", kind: "action", to: "/reports/schedules/new" }] : []),
     ...(role("editor") ? [{ word: "Add a failover group", kind: "action", to: "/failover-groups/new" }] : []),
+    ...(role("editor") ? [{ word: "Add a status page", kind: "action", to: "/status-pages/new" }] : []),
     ...(role("admin") ? [{ word: "Add a location", kind: "action", to: "/locations?add=1" }] : []),
     ...(role("editor") ? [{ word: "Add a channel", kind: "action", to: "/alerting?add=email" }] : []),
     ...[...places, ...setUp]

@@ -16,6 +16,7 @@ export const places: readonly Place[] = [
   { to: "/slos", word: "SLOs" },
   { to: "/reports", word: "Reports" },
   { to: "/maintenance", word: "Maintenance" },
+  { to: "/status-pages", word: "Status pages" },
 ];
 
 export const setUp: readonly Place[] = [
