@@ -10,6 +10,7 @@ import { deleteMaintenance, planMaintenance } from "./support/maintenance.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { deleteReports, makeReports } from "./support/reports.mjs";
 import { deleteSlo, makeSlo } from "./support/slos.mjs";
+import { deleteStatusPage, makeStatusPage } from "./support/statuspages.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
 const NAMES = ["eu-sim", "us-sim", "ap-sim"];
@@ -323,6 +324,7 @@ try {
 
   const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
   const groupUrl = await makeFailover({ page, quorate, step, out });
+  const pageUrl = await makeStatusPage({ page, quorate, step, out });
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
   const maintenanceUrl = await planMaintenance({ page, quorate, step, out });
 
@@ -349,6 +351,10 @@ try {
       "/failover-groups",
       "/failover-groups/new",
       groupUrl,
+      "/status-pages",
+      "/status-pages/new",
+      pageUrl,
+      `${pageUrl}/edit`,
       `${groupUrl}/edit`,
       "/maintenance",
       "/maintenance/new",
@@ -388,6 +394,7 @@ try {
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();
 
+  await deleteStatusPage({ page, quorate, step, pageUrl });
   await deleteFailover({ page, quorate, step, groupUrl });
   await deleteReports({ page, quorate, step });
   await deleteMaintenance({ page, quorate, step });

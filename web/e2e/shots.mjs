@@ -32,6 +32,8 @@ const everyPage = {
   maintenance: "/maintenance",
   "maintenance-add": "/maintenance/new",
   alerting: "/alerting",
+  "status-pages": "/status-pages",
+  "status-page-add": "/status-pages/new",
   failover: "/failover-groups",
   "failover-add": "/failover-groups/new",
   people: "/people",

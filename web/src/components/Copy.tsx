@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Button } from "./Button";
 
-/** Text to be copied, whole, with one button. */
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+/** Text to be copied, whole, with one button; `of` tells several of them apart. */
+export function Copy({ text, label = "Copy", of }: { text: string; label?: string; of?: string }) {
   const [state, setState] = useState<"idle" | "done" | "failed">("idle");
   const copy = async () => {
     try {
@@ -16,7 +16,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   return (
     <div className="copybox">
       {text}
-      <Button compact onClick={copy}>
+      <Button compact onClick={copy} aria-label={of && `${label} ${of}`}>
         {state === "done" ? "Copied" : label}
       </Button>
       <span className="hidden-visually" role="status">

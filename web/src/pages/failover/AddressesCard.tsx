@@ -17,7 +17,7 @@ export function AddressesCard({ group }: { group: Schemas["FailoverGroup"] }) {
           Everybody in order, with the reason, as JSON. A balancer that reads a list reads this; asked every 5&nbsp;s it
           is fresh.
         </p>
-        <Copy text={`curl -H 'Authorization: Bearer ${KEY}' ${group.feed_url}`} />
+        <Copy text={`curl -H 'Authorization: Bearer ${KEY}' ${group.feed_url}`} of="the command" />
         <h3>Each member</h3>
         <p className="soft">
           200 while it is to be served, 503 while it is out: all that a health check understands. Without our database
@@ -26,7 +26,10 @@ export function AddressesCard({ group }: { group: Schemas["FailoverGroup"] }) {
         <ul className="stack tight">
           {group.members.map((member) => (
             <li key={member.name}>
-              <Copy text={`${memberUrl(group.feed_url, member.name)}?token=${KEY}`} label={`Copy ${member.name}`} />
+              <Copy
+                text={`${memberUrl(group.feed_url, member.name)}?token=${KEY}`}
+                of={`the address of ${member.name}`}
+              />
             </li>
           ))}
         </ul>
@@ -39,7 +42,7 @@ export function AddressesCard({ group }: { group: Schemas["FailoverGroup"] }) {
                 of <code>{KEY}</code>. If Quorate cannot be reached at all, it answers with every address. The whole
                 zone and its settings stand in <code>deploy/dns</code> beside the source.
               </p>
-              <Copy text={zone} />
+              <Copy text={zone} of="the record" />
               {left.length > 0 && (
                 <p className="small soft">
                   {list(left)} {left.length === 1 ? "has a host name and stands" : "have host names and stand"} in no

@@ -118,7 +118,7 @@ export function KeyShown(props: { name: string; secret: string | null; close: ()
           It is shown this once, and kept as a hash only. It reads this group's feed and nothing else. If it is lost,
           make another one.
         </p>
-        {props.secret !== null && <Copy text={props.secret} label="Copy the key" />}
+        {props.secret !== null && <Copy text={props.secret} of="the key" />}
         <p className="soft">
           It goes along as <code>Authorization: Bearer …</code> or, where only an address can be written, as{" "}
           <code>?token=…</code>

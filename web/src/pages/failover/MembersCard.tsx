@@ -109,9 +109,9 @@ function Row(props: {
         <StateWord state={said.mark} word={said.word} />
       </td>
       <th scope="row" className="break">
-        {member.name}
+        {member.name} <code className="phone-only small-weight small muted">{member.address}</code>
       </th>
-      <td className="second half">
+      <td className="off">
         <code className="break">{member.address}</code>
       </td>
       {props.weighted && <td className="num off">{member.weight}</td>}

@@ -14,10 +14,11 @@ export type SloForm = UseFormReturnType<Draft>;
  */
 export function useCheck(form: SloForm): { check: Schemas["SloCheck"] | null; refused: string | null } {
   const draft = form.values;
-  const body = useSettled(bodyOf(draft), 300);
+  const rested = useSettled(draft, 300);
+  const body = bodyOf(rested);
   const query = useQuery({
     queryKey: ["slo-check", body],
-    enabled: isAskable(draft),
+    enabled: isAskable(rested),
     staleTime: 30_000,
     retry: false,
     refetchInterval: false,

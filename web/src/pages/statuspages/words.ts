@@ -51,8 +51,9 @@ export function pagesSentence(pages: readonly StatusPage[]): string {
 
 /** One sentence over a page. */
 export function pageSentence(page: StatusPage): string {
-  const parts = plural(partsOf(page).length, "part");
-  if (!page.published) return `A draft of ${parts}: the public gets the same answer as for a page that is not there.`;
+  const many = partsOf(page).length;
+  const parts = many === 0 ? "no part yet" : plural(many, "part");
+  if (!page.published) return `A draft with ${parts}: the public gets the same answer as for a page that is not there.`;
   if (page.open_posts > 0)
     return `Public, with ${plural(page.open_posts, "post")} that ${page.open_posts === 1 ? "is" : "are"} not resolved.`;
   return `Public, with ${parts}; no post is open.`;
