@@ -36,7 +36,7 @@ const plan: Schemas["Maintenance"] = {
   declared_by: "pk",
 };
 
-const names = { monitors: new Map(), fleets: new Map(), locations: new Map([["s", "syd"]]) };
+const names = { monitors: new Map([["m", "reports"]]), fleets: new Map(), locations: new Map([["s", "syd"]]) };
 
 test("a plan and what it covers in words", () => {
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -46,7 +46,8 @@ test("a plan and what it covers in words", () => {
   expect(scopeWords(plan, names)).toBe("group platform, 13\u00a0monitors");
   expect(scopeWords({ ...plan, monitors: null, groups: null, covers: null }, names)).toBe("everything");
   const seen = { ...plan, monitors: ["m"], groups: null, locations: ["s"] };
-  expect(scopeWords(seen, names)).toBe("m, only what syd saw");
+  expect(scopeWords(seen, names)).toBe("reports, only what syd saw");
+  expect(scopeWords({ ...seen, monitors: ["m", "unknown"], locations: null }, names)).toBe("2\u00a0monitors");
 });
 
 test("a span names its second day when it is another one", () => {
@@ -71,7 +72,7 @@ test("the sentence says what is silent now, and what is next", () => {
   expect(maintenanceSentence([one("planned", "release")], NOW)).toMatch(/^Nothing is in maintenance\. Next: release, /);
   expect(maintenanceSentence([one("running", "a")], NOW)).toMatch(/^a keeps alerts silent until /);
   expect(maintenanceSentence([one("running", "a"), one("running", "b")], NOW)).toMatch(/^a and b keep alerts silent/);
-  expect(maintenanceSentence([one("running", "a", false)], NOW)).toMatch(/^a is in maintenance, and alerts are heard,/);
+  expect(maintenanceSentence([one("running", "a", false)], NOW)).toMatch(/^a is in maintenance, with alerts, until/);
 });
 
 test("a plan opens in the form as it was, and goes back the same", () => {

@@ -44,27 +44,29 @@ export interface Names {
   locations: ReadonlyMap<string, string>;
 }
 
-const few = (names: readonly string[], one: string): string =>
-  names.length > 3 ? plural(names.length, one) : list(names);
+/** Up to three by name; more, or one that is not known by name, as how many there are. */
+function few(ids: readonly string[] | null | undefined, known: ReadonlyMap<string, string>, one: string): string {
+  const names = (ids ?? []).map((id) => known.get(id));
+  const told = names.filter((name) => name !== undefined);
+  return told.length === names.length && told.length <= 3 ? list(told) : plural(names.length, one);
+}
 
-/** `group shop, 14 monitors`, `everything`, `reports, seen from syd`. */
+/** `group shop, 14 monitors`, `everything`, `reports, only what syd saw`. */
 export function scopeWords(one: Maintenance, names: Names): string {
-  const named = (ids: readonly string[] | null | undefined, known: ReadonlyMap<string, string>) =>
-    (ids ?? []).map((id) => known.get(id) ?? id);
-  const parts: string[] = [];
-  const monitors = named(one.monitors, names.monitors);
-  if (monitors.length > 0) parts.push(few(monitors, "monitor"));
   const groups = one.groups ?? [];
-  if (groups.length > 0) parts.push(`${groups.length === 1 ? "group" : "groups"} ${list(groups)}`);
   const labels = Object.entries(one.labels ?? {}).map(([name, value]) => `${name}=${value}`);
-  if (labels.length > 0) parts.push(list(labels));
-  const fleets = named(one.fleets, names.fleets);
-  if (fleets.length > 0) parts.push(`${fleets.length === 1 ? "fleet" : "fleets"} ${few(fleets, "fleet")}`);
-  let words = one.monitors == null ? "everything" : parts.join(", ");
-  const counted = groups.length > 0 || labels.length > 0;
-  if (counted && one.covers != null) words += `, ${plural(one.covers, "monitor")}`;
-  const seen = named(one.locations, names.locations);
-  return seen.length > 0 ? `${words}, only what ${list(seen)} saw` : words;
+  const counted = (groups.length > 0 || labels.length > 0) && one.covers != null;
+  const fleets = few(one.fleets, names.fleets, "fleet");
+  const parts = [
+    few(one.monitors, names.monitors, "monitor"),
+    groups.length > 0 ? `${groups.length === 1 ? "group" : "groups"} ${list(groups)}` : "",
+    list(labels),
+    fleets && (one.fleets?.length === 1 ? `fleet ${fleets}` : fleets),
+    counted ? plural(one.covers ?? 0, "monitor") : "",
+  ];
+  const words = one.monitors == null ? "everything" : parts.filter((part) => part !== "").join(", ");
+  const seen = few(one.locations, names.locations, "location");
+  return seen === "" ? words : `${words}, only what ${seen} saw`;
 }
 
 /** The page's sentence: what is silent now and until when, and what is next. */
@@ -74,11 +76,15 @@ export function maintenanceSentence(occurrences: readonly Occurrence[], now: num
   const ahead = next ? `${next.name}, ${day(next.start, now)} ${hourMinute(next.start)}` : null;
   if (running.length === 0) return ahead ? `Nothing is in maintenance. Next: ${ahead}.` : "None planned.";
   const silent = running.filter((o) => o.suppress_alerts);
-  const said = (silent.length > 0 ? silent : running).map((o) => o.name);
-  const until = Math.max(...running.map((o) => epoch(o.end) ?? now));
+  const told = silent.length > 0 ? silent : running;
+  const said = [...new Set(told.map((o) => o.name))];
+  const until = Math.max(...told.map((o) => epoch(o.end) ?? now));
   const at = day(until, now) === day(now, now) ? hourMinute(until) : `${day(until, now)} ${hourMinute(until)}`;
-  const names = said.length > 3 ? plural(said.length, "window") : list([...new Set(said)]);
-  const doing = silent.length > 0 ? "keeps alerts silent" : "is in maintenance, and alerts are heard,";
-  const verb = said.length > 1 && silent.length > 0 ? "keep alerts silent" : doing;
-  return `${names} ${verb} until ${at}.${ahead ? ` Next: ${ahead}.` : ""}`;
+  const names = said.length > 3 ? plural(said.length, "window") : list(said);
+  const many = said.length > 1;
+  const doing =
+    silent.length > 0
+      ? `${many ? "keep" : "keeps"} alerts silent`
+      : `${many ? "are" : "is"} in maintenance, with alerts,`;
+  return `${names} ${doing} until ${at}.${ahead ? ` Next: ${ahead}.` : ""}`;
 }

@@ -105,6 +105,7 @@ function Finder({ close }: { close: () => void }) {
     ...(role("editor") ? [{ word: "Add a monitor", kind: "action", to: "/monitors/new" }] : []),
     ...(role("editor") ? [{ word: "Add a fleet", kind: "action", to: "/fleets?add=1" }] : []),
     ...(role("editor") ? [{ word: "Add an SLO", kind: "action", to: "/slos/new" }] : []),
+    ...(role("editor") ? [{ word: "Plan maintenance", kind: "action", to: "/maintenance/new" }] : []),
     ...(role("editor") ? [{ word: "Schedule a report", kind: "action", to: "/reports/schedules/new" }] : []),
     ...(role("editor") ? [{ word: "Add a failover group", kind: "action", to: "/failover-groups/new" }] : []),
     ...(role("editor") ? [{ word: "Add a status page", kind: "action", to: "/status-pages/new" }] : []),
