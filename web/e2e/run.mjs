@@ -390,6 +390,20 @@ try {
   await viewer.getByRole("link", { name: "Report", exact: true }).waitFor();
   assert.equal(await viewer.getByRole("link", { name: "Edit" }).count(), 0, "Edit is absent");
   assert.equal(await viewer.getByRole("button", { name: "Delete…" }).count(), 0, "Delete is absent");
+  for (const path of ["/reports", "/failover-groups", groupUrl, "/status-pages", pageUrl]) {
+    await viewer.goto(quorate.url + path);
+    await viewer.getByRole("heading", { level: 1 }).waitFor();
+    await until("it is loaded", async () => (await viewer.getByRole("status", { name: "Loading" }).count()) === 0);
+    const actions = /^(Add|Send now|Change|Edit|Take|Keep|New key|Publish|Back to draft|Write|Resolve|Delete)/;
+    for (const role of ["button", "link"])
+      assert.equal(
+        await viewer.getByRole("main").getByRole(role, { name: actions }).count(),
+        0,
+        `${path} has no action`,
+      );
+    const wide = await viewer.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 390, `no sideways scroll on a phone: ${path} is ${wide} px wide`);
+  }
   const width = await viewer.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(width <= 390, `no sideways scroll on a phone: ${width} px`);
   await viewing.close();

@@ -5,6 +5,7 @@ import { startBrowser, until } from "./support/browser.mjs";
 import { fleets, tellFleets } from "./support/fleets.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
+import { tellOutside } from "./support/told.mjs";
 
 // The outage needs two monitors of the same target, the SLOs four, and one is paused.
 const LEAST = 8;
@@ -165,7 +166,12 @@ try {
   );
   const one = { monitor: `/monitors/${ids[0]}`, edit: `/monitors/${ids[0]}/edit`, filter: "/monitors?q=group:shop" };
   const slo = { slo: `/slos/${slos[0]}`, "slo-edit": `/slos/${slos[0]}/edit` };
-  await shoot("much", { ...everyPage, ...one, ...slo }, views);
+  const outside = await tellOutside(quorate, ids, slos);
+  await until("every report is made", async () => {
+    const { items } = await quorate.api("GET", "/reports/schedules");
+    return items.filter((schedule) => schedule.last).length === 3;
+  });
+  await shoot("much", { ...everyPage, ...one, ...slo, ...outside }, views);
 
   target.answer.status = 503;
   target.answer.body = "<h1>503 no backend</h1>";
@@ -188,6 +194,10 @@ try {
       alerting: "/alerting",
       slos: "/slos",
       slo: `/slos/${slos[0]}`,
+      reports: "/reports",
+      failover: "/failover-groups",
+      "failover-group": outside["failover-group"],
+      "status-page": outside["status-page"],
     },
     views,
   );

@@ -42,8 +42,10 @@ export async function makeReports({ page, quorate, step, out, mail, sloUrl }) {
   ]);
   await sheet.getByText("Shop Example GmbH").first().waitFor();
   await sheet.close();
-  const csv = await made.getByRole("link", { name: /^CSV of/ }).getAttribute("href");
+  await made.getByRole("button", { name: /^CSV of/ }).click();
+  const csv = await page.getByRole("menuitem", { name: "Summary" }).getAttribute("href");
   assert.match(await (await page.request.get(quorate.url + csv)).text(), /till-availability/);
+  await page.keyboard.press("Escape");
   await page.screenshot({ path: `${out}reports.png`, fullPage: true });
 
   step("any report is opened without a schedule; dates that are none are refused");

@@ -69,7 +69,7 @@ export function Palette() {
   );
 }
 
-/** Fleets and SLOs by name, and monitors whose name, group or target has the text in it. */
+/** Everything that has a name, by it; monitors also by group and target. */
 function useFound(text: string): Entry[] {
   const found = api.useQuery(
     "get",
@@ -84,13 +84,22 @@ function useFound(text: string): Entry[] {
     { params: { query: { search: text, limit: 4 } } },
     { enabled: text !== "" },
   );
+  // These are few, and asked for whole.
+  const groups = api.useQuery("get", "/api/v1/failover", undefined, { enabled: text !== "" });
+  const pages = api.useQuery("get", "/api/v1/status-pages", undefined, { enabled: text !== "" });
+  const schedules = api.useQuery("get", "/api/v1/reports/schedules", undefined, { enabled: text !== "" });
   if (text === "") return [];
-  return [
-    ...(fleets.data?.items ?? [])
-      .filter((fleet) => fleet.name.toLowerCase().includes(text))
+  const named = (items: readonly { id: string; name: string }[] | undefined, kind: string, path: string) =>
+    (items ?? [])
+      .filter((one) => one.name.toLowerCase().includes(text))
       .slice(0, 4)
-      .map((fleet) => ({ word: fleet.name, kind: "fleet", to: `/fleets/${fleet.id}` })),
+      .map((one) => ({ word: one.name, kind, to: `${path}/${one.id}` }));
+  return [
+    ...named(fleets.data?.items, "fleet", "/fleets"),
     ...(slos.data?.items ?? []).map((slo) => ({ word: slo.name, kind: "SLO", to: `/slos/${slo.id}` })),
+    ...named(groups.data?.items, "failover group", "/failover-groups"),
+    ...named(pages.data?.items, "status page", "/status-pages"),
+    ...named(schedules.data?.items, "schedule of reports", "/reports/schedules"),
     ...(found.data?.items ?? []).map((m) => ({ word: m.name, kind: m.group || "monitor", to: `/monitors/${m.id}` })),
   ];
 }

@@ -10,6 +10,7 @@ import { Conflict } from "../../components/Conflict";
 import { Refusal } from "../../components/Status";
 import { differences } from "../../lib/differences";
 import { showRefusal } from "../../lib/formErrors";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { bodyOf, type Draft, draftOf, fieldOf, labels } from "./draft";
 import { KeyShown } from "./Group";
 import { MemberFields } from "./MemberFields";
@@ -28,7 +29,9 @@ export function Form({ initial, group }: { initial: Draft; group?: Group }) {
   const change = api.useMutation("patch", "/api/v1/failover/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
   const [refused, setRefused] = useState<string | null>(null);
-  const [theirs, setTheirs] = useState<Group | "reading" | null>(null);
+  // What is saved over; theirs, once that was taken.
+  const [revision, setRevision] = useState(group?.revision ?? null);
+  const [theirs, setTheirs] = useState<Theirs<Group>>(null);
   const [made, setMade] = useState<Schemas["CreatedFailoverGroup"] | null>(null);
   const form = useForm<Draft>({
     initialValues: initial,
@@ -46,16 +49,19 @@ export function Form({ initial, group }: { initial: Draft; group?: Group }) {
       void client.invalidateQueries({ queryKey: ["get", path] });
     navigate(`/failover-groups/${saved.id}`);
   };
-  const save = (values: Draft, revision: number | null) => {
+  const save = (values: Draft, over: number | null) => {
     setRefused(null);
     const onError = (error: unknown) => {
-      if (group && problemOf(error).code === "revision") return void readTheirs(group.id, setTheirs);
+      if (group && problemOf(error).code === "revision") {
+        const read = async () => (await http.GET("/api/v1/failover/{id}", { params: { path: { id: group.id } } })).data;
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, fieldOf));
     };
     const body = bodyOf(values);
-    if (group && revision !== null)
+    if (group && over !== null)
       change.mutate(
-        { params: { path: { id: group.id }, header: { "if-match": `"${revision}"` } }, body },
+        { params: { path: { id: group.id }, header: { "if-match": `"${over}"` } }, body },
         { onSuccess: go, onError },
       );
     else create.mutate({ body }, { onSuccess: setMade, onError });
@@ -65,7 +71,7 @@ export function Form({ initial, group }: { initial: Draft; group?: Group }) {
     <>
       <form
         className="card body form roomy-form"
-        onSubmit={form.onSubmit((values) => save(values, group?.revision ?? null))}
+        onSubmit={form.onSubmit((values) => save(values, revision))}
         noValidate
       >
         <div className="fields">
@@ -122,7 +128,10 @@ export function Form({ initial, group }: { initial: Draft; group?: Group }) {
             busy={change.isPending}
             overwrite={() => theirs !== "reading" && save(form.values, theirs.revision)}
             take={() => {
-              if (theirs !== "reading") form.setValues(draftOf(theirs));
+              if (theirs !== "reading") {
+                form.setValues(draftOf(theirs));
+                setRevision(theirs.revision);
+              }
               setTheirs(null);
             }}
           />
@@ -144,12 +153,6 @@ export function Form({ initial, group }: { initial: Draft; group?: Group }) {
       />
     </>
   );
-}
-
-async function readTheirs(id: string, show: (theirs: Group | "reading" | null) => void) {
-  show("reading");
-  const read = await http.GET("/api/v1/failover/{id}", { params: { path: { id } } }).catch(() => null);
-  show(read?.data ?? null);
 }
 
 /** Members are compared as lines: the ids of monitors and the keys of rows say nothing to people. */

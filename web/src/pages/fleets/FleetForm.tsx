@@ -9,6 +9,7 @@ import { Refusal } from "../../components/Status";
 import { differences } from "../../lib/differences";
 import { duration } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { bodyOf, type Draft, draftOf, parseInstances, severities, timing } from "./draft";
 import { KindFields } from "./KindFields";
 
@@ -33,7 +34,9 @@ export function FleetForm(props: { fleet?: Fleet; done: (saved: Fleet) => void }
   // The form works on what it was opened with: the page asks for the fleet again all the time, and a change by
   // others is refused when this is saved.
   const [fleet] = useState(props.fleet);
-  const [theirs, setTheirs] = useState<Fleet | "reading" | null>(null);
+  // What is saved over; theirs, once that was taken.
+  const [revision, setRevision] = useState(fleet?.revision ?? null);
+  const [theirs, setTheirs] = useState<Theirs<Fleet>>(null);
   const create = api.useMutation("post", "/api/v1/fleets");
   const change = api.useMutation("patch", "/api/v1/fleets/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
@@ -47,21 +50,24 @@ export function FleetForm(props: { fleet?: Fleet; done: (saved: Fleet) => void }
           : null,
     },
   });
-  const save = (values: Draft, revision: number) => {
+  const save = (values: Draft, over: number | null) => {
     setRefused(null);
     const body = bodyOf(values);
     const onError = (error: unknown) => {
-      if (fleet && problemOf(error).code === "revision") return void readTheirs(fleet.id, setTheirs);
+      if (fleet && problemOf(error).code === "revision") {
+        const read = async () => (await http.GET("/api/v1/fleets/{id}", { params: { path: { id: fleet.id } } })).data;
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, fieldOf));
     };
     if (fleet)
       change.mutate(
-        { params: { path: { id: fleet.id }, header: { "if-match": `"${revision}"` } }, body },
+        { params: { path: { id: fleet.id }, header: { "if-match": `"${over}"` } }, body },
         { onSuccess: done, onError },
       );
     else create.mutate({ body: { ...body, instances: body.instances ?? [] } }, { onSuccess: done, onError });
   };
-  const submit = form.onSubmit((values) => save(values, fleet?.revision ?? 0));
+  const submit = form.onSubmit((values) => save(values, revision));
   const times = timing(form.getValues());
   return (
     <form className="form" onSubmit={submit}>
@@ -231,7 +237,11 @@ export function FleetForm(props: { fleet?: Fleet; done: (saved: Fleet) => void }
           busy={change.isPending}
           overwrite={() => theirs !== "reading" && save(form.getValues(), theirs.revision)}
           take={() => {
-            if (theirs !== "reading") done(theirs);
+            if (theirs !== "reading") {
+              form.setValues(draftOf(theirs));
+              setRevision(theirs.revision);
+            }
+            setTheirs(null);
           }}
         />
       )}
@@ -242,13 +252,6 @@ export function FleetForm(props: { fleet?: Fleet; done: (saved: Fleet) => void }
       </div>
     </form>
   );
-}
-
-/** Reads what somebody else saved. */
-async function readTheirs(id: string, show: (theirs: Fleet | "reading" | null) => void) {
-  show("reading");
-  const read = await http.GET("/api/v1/fleets/{id}", { params: { path: { id } } }).catch(() => null);
-  show(read?.data ?? null);
 }
 
 /** What the fields are called where two drafts are compared. */

@@ -1,5 +1,6 @@
 import { Link } from "react-router";
-import type { Schemas } from "../../api/client";
+import { api, type Schemas } from "../../api/client";
+import { useRole } from "../../api/session";
 import { Card } from "../../components/Card";
 import { IncidentHead, IncidentRows } from "../../components/IncidentTable";
 import { StateMark, StateWord } from "../../components/StateMark";
@@ -98,10 +99,39 @@ function outcomeWords(notice: Notice): string {
   return notice.attempts > 0 ? `Tried ${plural(notice.attempts, "time")}` : "Waiting";
 }
 
+/** Where an editor writes to the public; nothing where there is no status page, or no right to write. */
+function ThePublic({ incident }: { incident: string }) {
+  const role = useRole();
+  const pages = api.useQuery("get", "/api/v1/status-pages", undefined, { staleTime: 60_000 });
+  const items = pages.data?.items ?? [];
+  if (!role("editor") || items.length === 0) return "The public reads only what people write on a status page.";
+  return (
+    <>
+      The public reads only what people write. Write on{" "}
+      {items.slice(0, 4).map((page, i) => (
+        <span key={page.id}>
+          {i > 0 && ", "}
+          <Link to={`/status-pages/${page.id}?write=1&incident=${incident}`}>{page.name}</Link>
+        </span>
+      ))}
+      {items.length > 4 && (
+        <>
+          {" "}
+          or <Link to="/status-pages">another page</Link>
+        </>
+      )}
+    </>
+  );
+}
+
 /** Who was told, and what the other side said. */
 export function ToldCard({ incident, now }: { incident: Incident; now: number }) {
   return (
-    <Card title="Told" beside={incident.notices.length > 0 && plural(incident.notices.length, "notice")}>
+    <Card
+      title="Told"
+      beside={incident.notices.length > 0 && plural(incident.notices.length, "notice")}
+      footer={<ThePublic incident={incident.id} />}
+    >
       {incident.notices.length === 0 ? (
         <Empty>
           {incident.suppressed ? (

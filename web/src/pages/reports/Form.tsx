@@ -12,10 +12,12 @@ import { Refusal } from "../../components/Status";
 import { differences, text } from "../../lib/differences";
 import { showRefusal } from "../../lib/formErrors";
 import { tell } from "../../lib/tell";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { zones } from "../../lib/zones";
 import { bodyOf, type Draft, draftOf, fieldOf, labels, OWN, presetOf, presets } from "./draft";
 import { TimesCard } from "./TimesCard";
 import { useTimes } from "./useTimes";
+import { recipients } from "./words";
 
 type Schedule = Schemas["ReportSchedule"];
 
@@ -33,7 +35,9 @@ export function Form(props: {
   const change = api.useMutation("patch", "/api/v1/reports/schedules/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
   const [refused, setRefused] = useState<string | null>(null);
-  const [theirs, setTheirs] = useState<Schedule | "reading" | null>(null);
+  // What is saved over; theirs, once that was taken.
+  const [revision, setRevision] = useState(schedule?.revision ?? null);
+  const [theirs, setTheirs] = useState<Theirs<Schedule>>(null);
   const form = useForm<Draft>({
     initialValues: initial,
     validate: {
@@ -44,10 +48,14 @@ export function Form(props: {
     },
   });
   const times = useTimes(form.values.cron, form.values.timezone);
-  const save = (values: Draft, revision: number | null) => {
+  const save = (values: Draft, over: number | null) => {
     setRefused(null);
     const onError = (error: unknown) => {
-      if (schedule && problemOf(error).code === "revision") return void readTheirs(schedule.id, setTheirs);
+      if (schedule && problemOf(error).code === "revision") {
+        const read = async () =>
+          (await http.GET("/api/v1/reports/schedules")).data?.items.find((one) => one.id === schedule.id);
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, fieldOf));
     };
     const onSuccess = (saved: Schedule) => {
@@ -56,9 +64,9 @@ export function Form(props: {
       navigate("/reports");
     };
     const body = bodyOf(values);
-    if (schedule && revision !== null)
+    if (schedule && over !== null)
       change.mutate(
-        { params: { path: { id: schedule.id }, header: { "if-match": `"${revision}"` } }, body },
+        { params: { path: { id: schedule.id }, header: { "if-match": `"${over}"` } }, body },
         { onSuccess, onError },
       );
     else create.mutate({ body }, { onSuccess, onError });
@@ -66,11 +74,7 @@ export function Form(props: {
   const kinds = channels.data?.items ?? [];
   return (
     <div className="two lean-left editor">
-      <form
-        className="card body form"
-        onSubmit={form.onSubmit((values) => save(values, schedule?.revision ?? null))}
-        noValidate
-      >
+      <form className="card body form" onSubmit={form.onSubmit((values) => save(values, revision))} noValidate>
         <div className="fields">
           <TextInput
             label="Name"
@@ -153,7 +157,10 @@ export function Form(props: {
             busy={change.isPending}
             overwrite={() => theirs !== "reading" && save(form.values, theirs.revision)}
             take={() => {
-              if (theirs !== "reading") form.setValues(draftOf(theirs));
+              if (theirs !== "reading") {
+                form.setValues(draftOf(theirs));
+                setRevision(theirs.revision);
+              }
               setTheirs(null);
             }}
           />
@@ -170,13 +177,6 @@ export function Form(props: {
   );
 }
 
-/** Reads what somebody else saved; a schedule that is gone meanwhile says so when it is saved again. */
-async function readTheirs(id: string, show: (theirs: Schedule | "reading" | null) => void) {
-  show("reading");
-  const list = await http.GET("/api/v1/reports/schedules").catch(() => null);
-  show(list?.data?.items.find((one) => one.id === id) ?? null);
-}
-
 function differing(theirs: Schedule, mine: Draft, before: Schedule | undefined, channels: Schemas["Channel"][]) {
   const names = new Map(
     [...theirs.slos, ...(before?.slos ?? []), ...channels].map((one) => [one.id, one.name] as const),
@@ -184,12 +184,4 @@ function differing(theirs: Schedule, mine: Draft, before: Schedule | undefined, 
   const named = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(named) : (names.get(String(value)) ?? value);
   return differences(draftOf(theirs), mine, labels, (value) => text(named(value)));
-}
-
-/** Who gets it, as far as the channel says. */
-function recipients(channel: Schemas["Channel"]): string {
-  const config = channel.config as { to?: string[]; url?: string };
-  if (config.to)
-    return config.to.length > 2 ? `${config.to[0]} and ${config.to.length - 1} more` : config.to.join(", ");
-  return channel.kind === "webhook" ? "webhook" : channel.kind;
 }

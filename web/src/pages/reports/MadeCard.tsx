@@ -1,3 +1,4 @@
+import { Menu } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { http, type Schemas } from "../../api/client";
@@ -132,30 +133,52 @@ function Row({ made }: { made: Made }) {
   );
 }
 
-/** A report as a page that prints, as tables, and as data. */
+const tables = [
+  ["summary", "Summary"],
+  ["incidents", "Incidents"],
+  ["days", "Days"],
+  ["locations", "Locations"],
+  ["maintenance", "Maintenance"],
+] as const;
+
+/** A report as a page that prints, as data, and as tables. */
 export function Files(props: {
   base: string;
+  /** Without its question mark; may be empty. */
   query: string;
   of: string;
   /** The end of the address of the JSON. */
   json: string;
-  kinds?: readonly ("Page" | "CSV" | "JSON")[];
+  page?: boolean;
 }) {
-  const { base, query, of, json, kinds = ["Page", "CSV", "JSON"] } = props;
-  const suffix = { Page: ".html", CSV: ".csv", JSON: json };
+  const { base, query, of, json, page = true } = props;
+  const address = (suffix: string, more = "") => {
+    const all = [query, more].filter((part) => part !== "").join("&");
+    return `${base}${suffix}${all === "" ? "" : `?${all}`}`;
+  };
+  const link = (word: string, suffix: string) => (
+    <a href={address(suffix)} target="_blank" rel="noreferrer" aria-label={`${word} of ${of}`}>
+      {word}
+    </a>
+  );
   return (
     <span className="files">
-      {kinds.map((word) => (
-        <a
-          key={word}
-          href={`${base}${suffix[word]}${query}`}
-          target="_blank"
-          rel="noreferrer"
-          aria-label={`${word} of ${of}`}
-        >
-          {word}
-        </a>
-      ))}
+      {page && link("Page", ".html")}
+      {link("JSON", json)}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <button type="button" className="link" aria-label={`CSV of ${of}`}>
+            CSV…
+          </button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {tables.map(([part, word]) => (
+            <Menu.Item key={part} component="a" href={address(".csv", part === "summary" ? "" : `part=${part}`)}>
+              {word}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
     </span>
   );
 }

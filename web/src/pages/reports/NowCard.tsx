@@ -110,14 +110,14 @@ function spanWords(report: Schemas["SloReport"], period: string): string {
 /** Only the page names whom it is for. */
 function FilesNow({ slo, window, more, of }: { slo: string; window: string; more: string; of: string }) {
   const base = `/api/v1/slos/${slo}/report`;
-  const query = `?window=${encodeURIComponent(window)}`;
+  const query = `window=${encodeURIComponent(window)}`;
   return (
     <span className="row">
-      <a className="button primary" href={`${base}.html${query}${more}`} target="_blank" rel="noreferrer">
+      <a className="button primary" href={`${base}.html?${query}${more}`} target="_blank" rel="noreferrer">
         Open the page
       </a>
       <span className="muted small">Printed, it is a PDF.</span>
-      <Files base={base} query={query} of={of} json="" kinds={["CSV", "JSON"]} />
+      <Files base={base} query={query} of={of} json="" page={false} />
     </span>
   );
 }

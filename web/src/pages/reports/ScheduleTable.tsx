@@ -11,7 +11,12 @@ import { cronText, lastSaid } from "./words";
 type Schedule = Schemas["ReportSchedule"];
 
 /** Schedules: of what, when, to whom, and how the last delivery went. */
-export function ScheduleTable(props: { schedules: readonly Schedule[]; actions: (schedule: Schedule) => ReactNode }) {
+export function ScheduleTable(props: {
+  schedules: readonly Schedule[];
+  /** Who gets what goes through a channel, by its id. */
+  recipients: ReadonlyMap<string, string>;
+  actions: (schedule: Schedule) => ReactNode;
+}) {
   return (
     <ScrollX label="Schedules">
       <table className="grid folds schedules">
@@ -22,7 +27,7 @@ export function ScheduleTable(props: { schedules: readonly Schedule[]; actions: 
             <th scope="col">Of</th>
             <th scope="col">When</th>
             <th scope="col">Next three</th>
-            <th scope="col">Through</th>
+            <th scope="col">Goes to</th>
             <th scope="col">Last delivery</th>
             <th scope="col">
               <span className="hidden-visually">Actions</span>
@@ -31,7 +36,7 @@ export function ScheduleTable(props: { schedules: readonly Schedule[]; actions: 
         </thead>
         <tbody>
           {props.schedules.map((one) => (
-            <Row key={one.id} schedule={one} actions={props.actions(one)} />
+            <Row key={one.id} schedule={one} to={props.recipients.get(one.channel)} actions={props.actions(one)} />
           ))}
         </tbody>
       </table>
@@ -39,7 +44,7 @@ export function ScheduleTable(props: { schedules: readonly Schedule[]; actions: 
   );
 }
 
-function Row({ schedule, actions }: { schedule: Schedule; actions: ReactNode }) {
+function Row({ schedule, to, actions }: { schedule: Schedule; to: string | undefined; actions: ReactNode }) {
   const now = useNow();
   const said = lastSaid(schedule.last);
   const refused = said.mark === "down";
@@ -62,7 +67,10 @@ function Row({ schedule, actions }: { schedule: Schedule; actions: ReactNode }) 
           <StateWord state="paused" word="Switched off" />
         )}
       </td>
-      <td className="off break soft">{schedule.channel_name}</td>
+      <td className="off break soft">
+        {schedule.channel_name}
+        {to && <span className="small muted said">{to}</span>}
+      </td>
       <td className="second">
         <span className="row">
           <StateWord state={said.mark} word={said.word} />

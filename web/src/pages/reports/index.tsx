@@ -16,7 +16,7 @@ import { tellUndo } from "../../lib/undo";
 import { MadeCard } from "./MadeCard";
 import { NowCard } from "./NowCard";
 import { ScheduleTable } from "./ScheduleTable";
-import { dueWords, reportsSentence } from "./words";
+import { dueWords, recipients, reportsSentence } from "./words";
 
 type Schedule = Schemas["ReportSchedule"];
 
@@ -25,6 +25,7 @@ export function ReportsPage() {
   const role = useRole();
   const now = useNow();
   const schedules = api.useQuery("get", "/api/v1/reports/schedules");
+  const channels = api.useQuery("get", "/api/v1/channels");
   const [deleting, setDeleting] = useState<Schedule | null>(null);
   const items = schedules.data?.items ?? [];
   const editor = role("editor");
@@ -57,6 +58,7 @@ export function ReportsPage() {
         {items.length > 0 && (
           <ScheduleTable
             schedules={items}
+            recipients={new Map((channels.data?.items ?? []).map((one) => [one.id, recipients(one)]))}
             actions={(one) => editor && <Actions schedule={one} change={change} remove={() => setDeleting(one)} />}
           />
         )}

@@ -104,10 +104,14 @@ describe("the page of reports", () => {
     const report = await screen.findByRole("row", { name: /October/ });
     expect(plain(report.textContent ?? "")).toMatch(/Met\s*99\.951 %/);
     expect(within(report).getByText("550 no such mailbox")).toBeInTheDocument();
-    expect(within(report).getByRole("link", { name: "CSV of checkout, October" })).toHaveAttribute(
+    const page = within(report).getByRole("link", { name: "Page of checkout, October" });
+    expect(page).toHaveAttribute("href", "/api/v1/reports/m.html");
+    await userEvent.setup().click(within(report).getByRole("button", { name: "CSV of checkout, October" }));
+    expect(await screen.findByRole("menuitem", { name: "Days" })).toHaveAttribute(
       "href",
-      "/api/v1/reports/m.csv",
+      "/api/v1/reports/m.csv?part=days",
     );
+    expect(screen.getAllByText(/a@b\.c/).length).toBe(1);
   });
   it("tells a viewer the next step, and shows no action", async () => {
     stubApi(as("viewer", [], []));

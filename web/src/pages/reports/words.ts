@@ -75,3 +75,11 @@ export function reportsSentence(schedules: readonly Schedule[], now: number): st
   if (!next?.upcoming[0]) return "Every schedule is switched off: no report is sent by itself.";
   return `Next: ${next.name}, ${dueWords(next, next.upcoming[0], now)}.`;
 }
+
+/** Who gets it, as far as the channel says. */
+export function recipients(channel: Schemas["Channel"]): string {
+  const config = channel.config as { to?: string[]; url?: string };
+  if (config.to)
+    return config.to.length > 2 ? `${config.to[0]} and ${config.to.length - 1} more` : config.to.join(", ");
+  return channel.kind === "webhook" ? "webhook" : channel.kind;
+}

@@ -3,14 +3,17 @@ import { useForm } from "@mantine/form";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import { api, type Schemas } from "../../api/client";
+import { api, http, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { Button, ButtonLink } from "../../components/Button";
+import { Conflict } from "../../components/Conflict";
 import { Refusal } from "../../components/Status";
+import { differences, text } from "../../lib/differences";
 import { showRefusal } from "../../lib/formErrors";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { parseLabels } from "../../lib/labels";
 import { ppbOf } from "../../lib/target";
-import { bodyOf, type Draft, fieldOf, isAskable } from "./draft";
+import { bodyOf, type Draft, draftOf, fieldOf, isAskable, labels } from "./draft";
 import { MeansCard } from "./MeansCard";
 import { PolicyFields } from "./PolicyFields";
 import { RuleFields } from "./RuleFields";
@@ -25,7 +28,9 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
   const create = api.useMutation("post", "/api/v1/slos");
   const change = api.useMutation("patch", "/api/v1/slos/{id}");
   const channels = api.useQuery("get", "/api/v1/channels");
-  const [conflict, setConflict] = useState(false);
+  // What is saved over; theirs, once that was taken.
+  const [revision, setRevision] = useState(slo?.revision ?? null);
+  const [theirs, setTheirs] = useState<Theirs<Schemas["Slo"]>>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const form = useForm<Draft>({
     initialValues: initial,
@@ -38,12 +43,14 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
     },
   });
   const { check, refused: loose } = useCheck(form);
-  const save = (values: Draft, force: boolean) => {
+  const save = (values: Draft, over: number | null) => {
     setRefused(null);
-    setConflict(false);
     const body = bodyOf(values);
     const onError = (error: unknown) => {
-      setConflict(problemOf(error).code === "revision");
+      if (slo && problemOf(error).code === "revision") {
+        const read = async () => (await http.GET("/api/v1/slos/{id}", { params: { path: { id: slo.id } } })).data;
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, (field) => fieldOf(field, values)));
     };
     const onSuccess = (saved: Schemas["Slo"]) => {
@@ -51,14 +58,14 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
         void client.invalidateQueries({ queryKey: ["get", path] });
       navigate(`/slos/${saved.id}`);
     };
-    if (slo)
+    if (slo && over !== null)
       change.mutate(
-        { params: { path: { id: slo.id }, header: force ? {} : { "if-match": `"${slo.revision}"` } }, body },
+        { params: { path: { id: slo.id }, header: { "if-match": `"${over}"` } }, body },
         { onSuccess, onError },
       );
     else create.mutate({ body }, { onSuccess, onError });
   };
-  const submit = form.onSubmit((values) => save(values, false));
+  const submit = form.onSubmit((values) => save(values, revision));
   return (
     <div className="two lean-left editor">
       <form className="card body form" onSubmit={submit} noValidate>
@@ -116,13 +123,19 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
           </div>
         </details>
         {refused && <Refusal>{refused}</Refusal>}
-        {conflict && slo && (
-          <div className="actions">
-            <a className="button" href={`/slos/${slo.id}`} target="_blank" rel="noreferrer">
-              See theirs in another tab
-            </a>
-            <Button onClick={() => form.onSubmit((values) => save(values, true))()}>Save mine over it</Button>
-          </div>
+        {theirs !== null && (
+          <Conflict
+            differences={theirs === "reading" ? null : differing(theirs, form.values, slo)}
+            busy={change.isPending}
+            overwrite={() => theirs !== "reading" && save(form.values, theirs.revision)}
+            take={() => {
+              if (theirs !== "reading") {
+                form.setValues(draftOf(theirs));
+                setRevision(theirs.revision);
+              }
+              setTheirs(null);
+            }}
+          />
         )}
         <div className="actions">
           <Button primary type="submit" busy={create.isPending || change.isPending}>
@@ -134,4 +147,13 @@ export function Editor({ initial, slo }: { initial: Draft; slo?: Schemas["Slo"] 
       <MeansCard check={check} refused={loose} asked={isAskable(form.values)} />
     </div>
   );
+}
+
+/** What differs, with the names of what is known of either. */
+function differing(theirs: Schemas["Slo"], mine: Draft, before: Schemas["Slo"] | undefined) {
+  const known = [theirs, before].flatMap((slo) => [slo?.monitor, slo?.fleet, ...(slo?.members ?? [])]);
+  const names = new Map(known.flatMap((one) => (one ? [[one.id, one.name] as const] : [])));
+  const named = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(named) : (names.get(String(value)) ?? value);
+  return differences(draftOf(theirs), mine, labels, (value) => text(named(value)));
 }

@@ -58,6 +58,42 @@ export interface Draft {
   channels: string[];
 }
 
+/** What the fields are called where two drafts are compared. */
+export const labels: { readonly [K in keyof Draft]: string } = {
+  name: "Name",
+  service: "Service",
+  subject: "About",
+  monitor: "Monitor",
+  members: "Monitors",
+  composite: "Down when",
+  fleet: "Fleet",
+  fallback: "Quiet minutes by",
+  min_requests: "Quiet below",
+  sli: "Good is",
+  weight: "Locations",
+  threshold_ms: "Quick is at most, ms",
+  denominator: "Out of",
+  target: "Objective, %",
+  kind: "Window",
+  days: "Length, days",
+  period: "Period",
+  timezone: "Time zone",
+  anchor: "Anchor",
+  from: "From",
+  to: "To",
+  unknown_policy: "Unknown time",
+  maintenance_policy: "Maintenance",
+  partial_weight: "Partial counts, %",
+  coverage_min: "Least coverage, %",
+  decimals: "Decimals",
+  own_rules: "Own burn rules",
+  rules: "Burn rules",
+  channels: "Channels",
+  owner: "Owner",
+  description: "Description",
+  labels: "Labels",
+};
+
 /** What a new SLO starts from; `monitor` is the page that it was asked for on. */
 export function emptyDraft(monitor: string, zone: string): Draft {
   return {

@@ -11,7 +11,7 @@ import { useKeys } from "../../lib/keys";
 import { sloMark, sloStates, slosSentence, sloWord } from "../../lib/slos";
 import { useRows } from "../../lib/useRows";
 import { useSettled } from "../../lib/useSettled";
-import { useUrlState } from "../../lib/useUrlState";
+import { useUrlClear, useUrlState } from "../../lib/useUrlState";
 import { SloTable } from "./SloTable";
 
 /** SLOs: will we make it? The least budget left first. Which ones are shown lives in the address. */
@@ -46,12 +46,8 @@ export function SlosPage() {
     (id) => `/slos/${id}`,
   );
   useKeys({ "/": () => field.current?.focus() });
-  const showAll = () => {
-    setSearch("");
-    setState("");
-    setService("");
-    setMonitor("", true);
-  };
+  const clear = useUrlClear();
+  const showAll = () => clear(["q", "state", "service", "monitor"], true);
   return (
     <Page crumbs={[{ word: "SLOs" }]}>
       <div className="headline">

@@ -1,4 +1,5 @@
 import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { renderAt, stubApi } from "../../test-app";
 import { SlosPage } from ".";
@@ -45,5 +46,11 @@ describe("the list of SLOs", () => {
     renderAt("/slos?state=burning", route);
     expect(await screen.findByText("Nothing matches.")).toBeInTheDocument();
     expect(screen.getByRole("button", { name: "Burning" })).toHaveAttribute("aria-pressed", "true");
+  });
+  it("takes every filter back at once", async () => {
+    stubApi(as("editor", []));
+    const { router } = renderAt("/slos?q=till&state=burning&service=shop", route);
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Show all" }));
+    expect(router.state.location.search).toBe("");
   });
 });

@@ -11,6 +11,7 @@ import { Refusal } from "../../components/Status";
 import { differences } from "../../lib/differences";
 import { showRefusal } from "../../lib/formErrors";
 import { tell } from "../../lib/tell";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { zones } from "../../lib/zones";
 import { bodyOf, type Draft, draftOf, fieldOf, labels, lines, slugOf } from "./draft";
 import { GroupFields } from "./GroupFields";
@@ -28,7 +29,9 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
   const create = api.useMutation("post", "/api/v1/status-pages");
   const change = api.useMutation("patch", "/api/v1/status-pages/{id}");
   const [refused, setRefused] = useState<string | null>(null);
-  const [theirs, setTheirs] = useState<StatusPage | "reading" | null>(null);
+  // What is saved over; theirs, once that was taken.
+  const [revision, setRevision] = useState(page?.revision ?? null);
+  const [theirs, setTheirs] = useState<Theirs<StatusPage>>(null);
   const [ownSlug, setOwnSlug] = useState(page !== undefined);
   const form = useForm<Draft>({
     initialValues: initial,
@@ -48,10 +51,14 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
       },
     },
   });
-  const save = (values: Draft, revision: number | null) => {
+  const save = (values: Draft, over: number | null) => {
     setRefused(null);
     const onError = (error: unknown) => {
-      if (page && problemOf(error).code === "revision") return void readTheirs(page.id, setTheirs);
+      if (page && problemOf(error).code === "revision") {
+        const read = async () =>
+          (await http.GET("/api/v1/status-pages/{id}", { params: { path: { id: page.id } } })).data;
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, fieldOf));
     };
     const onSuccess = (saved: StatusPage) => {
@@ -60,9 +67,9 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
       navigate(`/status-pages/${saved.id}`);
     };
     const body = bodyOf(values);
-    if (page && revision !== null)
+    if (page && over !== null)
       change.mutate(
-        { params: { path: { id: page.id }, header: { "if-match": `"${revision}"` } }, body },
+        { params: { path: { id: page.id }, header: { "if-match": `"${over}"` } }, body },
         { onSuccess, onError },
       );
     else create.mutate({ body }, { onSuccess, onError });
@@ -73,7 +80,7 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
     <div className="two lean-left editor">
       <form
         className="card body form roomy-form"
-        onSubmit={form.onSubmit((values) => save(values, page?.revision ?? null))}
+        onSubmit={form.onSubmit((values) => save(values, revision))}
         noValidate
       >
         <div className="fields">
@@ -165,7 +172,10 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
             busy={change.isPending}
             overwrite={() => theirs !== "reading" && save(form.values, theirs.revision)}
             take={() => {
-              if (theirs !== "reading") form.setValues(draftOf(theirs));
+              if (theirs !== "reading") {
+                form.setValues(draftOf(theirs));
+                setRevision(theirs.revision);
+              }
               setTheirs(null);
             }}
           />
@@ -180,10 +190,4 @@ export function Editor({ initial, page }: { initial: Draft; page?: StatusPage })
       <PublicCard draft={form.values} />
     </div>
   );
-}
-
-async function readTheirs(id: string, show: (theirs: StatusPage | "reading" | null) => void) {
-  show("reading");
-  const read = await http.GET("/api/v1/status-pages/{id}", { params: { path: { id } } }).catch(() => null);
-  show(read?.data ?? null);
 }

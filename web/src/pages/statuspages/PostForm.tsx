@@ -8,6 +8,7 @@ import { Conflict } from "../../components/Conflict";
 import { Refusal } from "../../components/Status";
 import { differences, text } from "../../lib/differences";
 import { showRefusal } from "../../lib/formErrors";
+import { readTheirs, type Theirs } from "../../lib/theirs";
 import { zoneLabel } from "../../lib/time";
 import { impacts, instantOf, localInput, partsOf, progress } from "./words";
 
@@ -32,27 +33,33 @@ const labels: { readonly [K in keyof Draft]?: string } = {
   started_at: "Began",
 };
 
-const draftOf = (post: StatusPost | undefined): Draft => ({
+const draftOf = (post: StatusPost | undefined, incident = ""): Draft => ({
   title: post?.title ?? "",
   impact: post?.impact ?? "minor",
   parts: post?.parts ?? [],
-  incident: post?.incident ?? "",
+  incident: post?.incident ?? incident,
   started_at: post ? localInput(post.started_at) : "",
   status: "investigating",
   text: "",
 });
 
 /** Writes a post with its first update, or changes a post's head; what is public is said at each field. */
-export function PostForm(props: { page: StatusPage; post?: StatusPost; done: () => void }) {
+export function PostForm(props: {
+  page: StatusPage;
+  post?: StatusPost;
+  /** The incident that a new post is about, by its id. */
+  incident?: string;
+  done: () => void;
+}) {
   const { page, done } = props;
   // The form works on what it was opened with: a change by others is refused when it is saved.
   const [post] = useState(props.post);
   const create = api.useMutation("post", "/api/v1/status-pages/{id}/posts");
   const change = api.useMutation("patch", "/api/v1/status-pages/{id}/posts/{post}");
   const [refused, setRefused] = useState<string | null>(null);
-  const [theirs, setTheirs] = useState<StatusPost | "reading" | null>(null);
+  const [theirs, setTheirs] = useState<Theirs<StatusPost>>(null);
   const form = useForm<Draft>({
-    initialValues: draftOf(post),
+    initialValues: draftOf(post, props.incident),
     validate: {
       title: (title) => (title.trim() === "" ? "Say in a few words what does not work." : null),
       text: (words) => (!post && words.trim() === "" ? "Say what people should know." : null),
@@ -71,7 +78,11 @@ export function PostForm(props: { page: StatusPage; post?: StatusPost; done: () 
       ...(moved ? { started_at: started } : {}),
     };
     const onError = (error: unknown) => {
-      if (post && problemOf(error).code === "revision") return void readTheirs(page.id, post.id, setTheirs);
+      if (post && problemOf(error).code === "revision") {
+        const params = { path: { id: page.id, post: post.id } };
+        const read = async () => (await http.GET("/api/v1/status-pages/{id}/posts/{post}", { params })).data;
+        return void readTheirs(read, setTheirs, () => setRefused(problemOf(error).message));
+      }
       setRefused(showRefusal(form, error, fieldOf));
     };
     if (post)
@@ -167,13 +178,6 @@ export function PostForm(props: { page: StatusPage; post?: StatusPost; done: () 
       </div>
     </form>
   );
-}
-
-async function readTheirs(id: string, post: string, show: (theirs: StatusPost | "reading" | null) => void) {
-  show("reading");
-  const params = { path: { id, post } };
-  const read = await http.GET("/api/v1/status-pages/{id}/posts/{post}", { params }).catch(() => null);
-  show(read?.data ?? null);
 }
 
 /** The form's field for the API's. */

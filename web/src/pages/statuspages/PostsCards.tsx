@@ -4,7 +4,7 @@ import { http, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { useUrlState } from "../../lib/useUrlState";
+import { useUrlClear, useUrlState } from "../../lib/useUrlState";
 import { Post } from "./Post";
 import { PostForm } from "./PostForm";
 
@@ -13,6 +13,9 @@ type StatusPage = Schemas["StatusPage"];
 /** What people tell the public: what is open, and what was. */
 export function PostsCards({ page, editor }: { page: StatusPage; editor: boolean }) {
   const [writing, setWriting] = useUrlState("write");
+  const [incident] = useUrlState("incident");
+  const clear = useUrlClear();
+  const close = () => clear(["write", "incident"]);
   const refresh = useRefresh();
   const open = usePosts(page.id, "open");
   const earlier = usePosts(page.id, "resolved");
@@ -52,11 +55,12 @@ export function PostsCards({ page, editor }: { page: StatusPage; editor: boolean
         </Card>
       )}
       {earlier.isError && <Failed error={earlier.error} retry={() => void earlier.refetch()} />}
-      <Modal opened={writing !== "" && editor} onClose={() => setWriting("")} title="Write a post" size={640}>
+      <Modal opened={writing !== "" && editor} onClose={close} title="Write a post" size={640}>
         <PostForm
           page={page}
+          incident={incident}
           done={() => {
-            setWriting("");
+            close();
             refresh();
           }}
         />
