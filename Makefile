@@ -48,7 +48,7 @@ bench:
 	scripts/setup bench
 	$(MAKE) --no-print-directory ui
 	cargo build --release
-	for what in ingest probe decide logs; do $(TARGET)/release/quorate bench $$what || exit 1; done
+	for what in ingest probe decide logs api; do $(TARGET)/release/quorate bench $$what || exit 1; done
 
 drill:
 	scripts/setup drill

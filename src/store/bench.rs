@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 use crate::domain::ids::{LocationKey, MonitorKey};
@@ -40,8 +40,8 @@ pub async fn locations(
     Ok(made)
 }
 
-/// Makes `count` monitors on all the locations, all with the same live row; answers their ids in key
-/// order.
+/// Makes `count` monitors on all the locations, all with the same live row, made at the first instant and in
+/// their state since the second; answers their ids in key order.
 pub async fn monitors(
     conn: &mut PgConnection,
     count: i32,
@@ -49,7 +49,7 @@ pub async fn monitors(
     live: &str,
     state: i16,
     wake_at: Option<Timestamp>,
-    now: Timestamp,
+    (created, since): (Timestamp, Timestamp),
 ) -> sqlx::Result<Vec<(MonitorKey, Uuid)>> {
     let rows = sqlx::query!(
         r#"insert into monitor (uid, name, check_spec, interval_s, timeout_ms, locations, policy, created_at, updated_at)
@@ -58,7 +58,7 @@ pub async fn monitors(
            from generate_series(1, $1) as i
            returning monitor_id, uid"#,
         count,
-        now.to_sqlx()
+        created.to_sqlx()
     )
     .fetch_all(&mut *conn)
     .await?;
@@ -75,7 +75,7 @@ pub async fn monitors(
          select monitor_id, $1, $2, $3, $4 from monitor order by monitor_id",
         live,
         state,
-        now.to_sqlx(),
+        since.to_sqlx(),
         wake_at.map(|t| t.to_sqlx()) as _
     )
     .execute(&mut *conn)
@@ -101,6 +101,30 @@ pub async fn bare_table(conn: &mut PgConnection) -> sqlx::Result<()> {
     .await?;
     Ok(())
 }
+
+/// Makes an empty database beside the one that this connection is to.
+pub async fn database(conn: &mut PgConnection, name: &str) -> sqlx::Result<()> {
+    let quoted = name.replace('"', "\"\"");
+    sqlx::raw_sql(AssertSqlSafe(format!("create database \"{quoted}\""))).execute(conn).await?;
+    Ok(())
+}
+
+/// Tidies up everything, as the server does by itself in quiet hours, so that its plans rest on what is there.
+pub async fn tidy(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::raw_sql("vacuum analyze").execute(&mut *conn).await?;
+    sqlx::raw_sql("checkpoint").execute(conn).await?;
+    Ok(())
+}
+
+/// Settings of a session that writes the plan of every statement to the server's log, with what it read.
+pub const EXPLAINING: [(&str, &str); 6] = [
+    ("session_preload_libraries", "auto_explain"),
+    ("auto_explain.log_min_duration", "0"),
+    ("auto_explain.log_analyze", "on"),
+    ("auto_explain.log_buffers", "on"),
+    ("auto_explain.log_timing", "off"),
+    ("auto_explain.log_format", "json"),
+];
 
 /// Lets the server tidy up, so that one measurement does not pay for the one before.
 pub async fn settle(conn: &mut PgConnection) -> sqlx::Result<()> {

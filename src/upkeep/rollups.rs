@@ -148,7 +148,8 @@ fn thresholds_in_use(
     chosen
 }
 
-async fn sum_days(
+/// Sums a civil day of a monitor range from its quarter hours.
+pub async fn sum_days(
     pool: &PgPool,
     monitors: std::ops::Range<i32>,
     zone: &str,

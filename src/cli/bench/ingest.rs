@@ -121,12 +121,13 @@ async fn prepare(pool: &PgPool, count: i32) -> anyhow::Result<Ready> {
     let wake_at = wake_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let state = live.state.code();
     let monitors =
-        store::bench::monitors(&mut conn, count, &locations, &text, state, wake_at, start).await?;
+        store::bench::monitors(&mut conn, count, &locations, &text, state, wake_at, (start, start))
+            .await?;
     Ok(Ready { start, agents, monitors })
 }
 
 /// The live row of a monitor with twenty minutes of passes.
-fn steady(locations: &[LocationKey], start: Timestamp) -> (Live, Option<i64>) {
+pub(super) fn steady(locations: &[LocationKey], start: Timestamp) -> (Live, Option<i64>) {
     let policy = Policy::defaults(60_000, 10_000, locations.len());
     let seats: Vec<Seat> = locations
         .iter()

@@ -8,15 +8,12 @@ use std::{
 
 use anyhow::{Context, ensure};
 use jiff::{SignedDuration, Timestamp};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-    task::JoinSet,
-};
+use tokio::{process::Command, task::JoinSet};
 
 use super::{
     super::term::{Term, thousands},
     ingest::{cpu_seconds, tempdir},
+    serving,
 };
 use crate::{
     domain::{fleet::config::Config, token::KeyKind},
@@ -95,7 +92,7 @@ async fn measure(term: &Term, args: &IntakeArgs, postgres: &Postgres) -> anyhow:
     };
     let hash = KeyKind::Shipper.hash(token.expose()).context("a key of ours is none")?;
     store::shippers::insert(&mut conn, key, &row, &hash).await?;
-    let (coordinator, url) = coordinator(postgres).await?;
+    let (coordinator, url) = serving::coordinator(postgres, "postgres", Some(0)).await?;
     let process = coordinator.id().context("the coordinator has ended")?;
     let files = files(args, now);
     let bytes: usize = files.iter().flatten().map(|batch| batch.length).sum();
@@ -133,34 +130,6 @@ async fn measure(term: &Term, args: &IntakeArgs, postgres: &Postgres) -> anyhow:
         used.2 / seconds * 100.0,
     ))?;
     Ok(holds)
-}
-
-/// A coordinator of this same program on core 0, and where it listens.
-async fn coordinator(postgres: &Postgres) -> anyhow::Result<(Child, String)> {
-    let program = std::env::current_exe().context("this program's own path")?;
-    let mut process = Command::new("taskset")
-        .args(["-c", "0"])
-        .arg(program)
-        .args(["coordinator", "--listen", "127.0.0.1:0", "--log", "info", "--log-json"])
-        .env("QUORATE_DATABASE_URL", postgres.url("postgres"))
-        .env("QUORATE_SECRET_KEY", "ab".repeat(32))
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .context("the coordinator")?;
-    let said = process.stderr.take().context("the coordinator's log")?;
-    let mut said = BufReader::new(said).lines();
-    while let Some(line) = said.next_line().await? {
-        let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        if line["message"] == "serving"
-            && let Some(url) = line["url"].as_str()
-        {
-            let url = url.to_owned();
-            tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
-            return Ok((process, url));
-        }
-    }
-    anyhow::bail!("the coordinator ended before it served")
 }
 
 struct Batch {

@@ -2,12 +2,14 @@
 //! so that it means the same on any machine.
 
 mod agent;
+mod api;
 mod decide;
 mod fleet;
 mod ingest;
 mod intake;
 mod logs;
 mod probe;
+mod serving;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,8 @@ pub enum BenchCommand {
     Logs(logs::LogsArgs),
     /// Memory of an agent that knows many idle monitors.
     Agent(agent::AgentArgs),
+    /// Reports on SLOs and the list of them through HTTP, over a year of monitoring, and what they read.
+    Api(api::ApiArgs),
 }
 
 /// 0 when it could be measured and its limit holds, 1 when the limit does not hold, 3 when it could not
@@ -43,6 +47,7 @@ pub async fn run(command: BenchCommand, options: TermOptions) -> ExitCode {
         BenchCommand::Probe(args) => probe::run(&term, &args),
         BenchCommand::Logs(args) => logs::run(&term, &args),
         BenchCommand::Agent(args) => agent::run(&term, &args).await,
+        BenchCommand::Api(args) => api::run(&term, &args).await,
     };
     match measured {
         Ok(true) => ExitCode::SUCCESS,
