@@ -96,6 +96,8 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod slo_documents;
+pub mod slo_exchange;
+pub mod slo_exchanged;
 pub mod slo_form;
 pub mod slo_metrics;
 pub mod slo_reports;
@@ -224,6 +226,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(slos::router())
         .merge(slo_reports::router())
         .merge(slo_documents::router())
+        .merge(slo_exchange::router())
         .merge(reports::router())
         .merge(report_times::router())
         .merge(reports_made::router())

@@ -16,11 +16,8 @@ use super::{
     request::{At, Json, Path, Query},
 };
 use crate::{
-    domain::{
-        availability::{self, Stretch},
-        decision,
-    },
-    store,
+    domain::{availability, slo::maintenance},
+    store::{self, slo_inputs, slo_state},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -159,7 +156,8 @@ async fn get_timeline(
 }
 
 /// Time in each state, and the percentage with the bounds that unknown time leaves. Time before the
-/// monitor was there does not count.
+/// monitor was there does not count; nor does what may still be back-dated, so that `to` is a few seconds ago at
+/// the latest. An SLO on the same span says the same.
 #[utoipa::path(get, path = "/monitors/{id}/availability", tag = "monitor", extensions(("x-role" = json!("viewer"))),
     params(("id" = Uuid, Path), Span), responses((status = 200, body = Availability)))]
 async fn get_availability(
@@ -173,30 +171,24 @@ async fn get_availability(
     let mut conn = state.pool.acquire().await?;
     let key = key(&mut conn, id).await?;
     let row = store::monitors::get(&mut conn, key).await?.ok_or(ApiError::NotFound("monitor"))?;
-    // What has not happened yet is nothing, and neither is what was before.
-    let to = to.min(now);
+    // The same intervals, maintenance and end as those of SLOs: what has not happened yet or may still be
+    // back-dated is nothing, and neither is what was before.
+    let keys = [key.0];
+    let monitors = slo_state::monitors(&mut conn, &keys).await?;
+    let swept_at = slo_state::swept_at(&mut conn).await?;
+    let told = slo_inputs::instant(slo_inputs::told_until(&monitors, swept_at, now)?);
+    let to = to.min(told);
     let from = from.max(row.created_at).min(to);
-    let rows = store::timeline::between(&mut conn, key, from, to).await?;
-    let stretches: Vec<Stretch> = rows
-        .into_iter()
-        .map(|row| Stretch {
-            from: row.from_at.as_millisecond(),
-            to: row.to_at.map(|at| at.as_millisecond()),
-            state: decision::State::from_code(row.state).unwrap_or(decision::State::Unknown),
-            evidence_stale: row.evidence_stale,
-        })
-        .collect();
-    let millis = |(a, b): (Timestamp, Timestamp)| (a.as_millisecond(), b.as_millisecond());
-    let holes: Vec<_> =
-        store::chores::not_running(&mut conn, from, to).await?.into_iter().map(millis).collect();
-    let windows = store::maintenance_occurrences::covering(&mut conn, key.0, from, to).await?;
-    let windows: Vec<_> = windows
-        .into_iter()
-        .filter(|row| row.exclude_from_slo)
-        .map(|row| millis((row.start_at, row.end_at)))
-        .collect();
-    let (start, end) = millis((from, to));
-    let times = availability::of(start, end, &stretches, holes, windows);
+    let stretches = slo_state::intervals(&mut conn, &keys, from, to).await?.remove(&key);
+    let stretches = stretches.unwrap_or_default();
+    let (start, end) = (from.as_millisecond(), to.as_millisecond());
+    let first = stretches.first().map_or(start, |stretch| stretch.from.min(start));
+    let first = slo_inputs::instant(first);
+    let holes = slo_state::not_running(&mut conn, first, to).await?;
+    let names = slo_state::location_names(&mut conn).await?;
+    let windows = slo_state::maintenance(&mut conn, &keys, first, to, &names).await?.remove(&key);
+    let windows = maintenance::excluded(&windows.unwrap_or_default());
+    let times = availability::of(start, end, &stretches, holes, windows.iter());
     Ok(Json(Availability {
         from: At(from),
         to: At(to),

@@ -51,6 +51,20 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Look<T> {
     }
 }
 
+/// A body of text in UTF-8, such as YAML, of whatever content type.
+#[derive(Debug)]
+pub struct Text(pub String);
+
+impl<S: Send + Sync> FromRequest<S> for Text {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        let bytes = Bytes::from_request(request, state).await.map_err(too_large)?;
+        let text = String::from_utf8(bytes.into());
+        text.map(Self).map_err(|_| ApiError::Malformed("The body is no text in UTF-8.".into()))
+    }
+}
+
 /// Nothing: an empty body, or an object without fields.
 #[derive(Debug)]
 pub struct Empty;

@@ -178,7 +178,7 @@ async fn get_slo_history(
     // Windows of the first points reach back before the one of the last.
     let first = ends.first().and_then(|at| objective.definition.window.bounds(*at));
     let before = first.map_or(0, |first| (window.start - first.start).max(0));
-    let view = View { as_of: Some(to), before, brief: true, ..View::current(now) };
+    let view = View { as_of: Some(to), before, at_points: true, brief: true, ..View::current(now) };
     let read = slo_inputs::of(&mut conn, &slo, &objective, view).await?;
     let (definition, mut inputs) = read.ok_or_else(beyond)?;
     drop(conn);

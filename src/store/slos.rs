@@ -182,32 +182,36 @@ pub async fn get(conn: &mut PgConnection, uid: Uuid, lock: bool) -> sqlx::Result
             .fetch_optional(&mut *conn)
             .await?;
     }
-    Ok(rows(conn, Some(uid), None, false).await?.pop())
+    let key = key_of(conn, uid).await?;
+    Ok(rows(conn, key.as_slice(), false).await?.pop())
+}
+
+async fn key_of(conn: &mut PgConnection, uid: Uuid) -> sqlx::Result<Option<i32>> {
+    sqlx::query_scalar!("select slo_id from slo where uid = $1", uid).fetch_optional(conn).await
 }
 
 /// The same, deleted or not: what was frozen stays readable.
 pub async fn get_even_deleted(conn: &mut PgConnection, uid: Uuid) -> sqlx::Result<Option<SloRow>> {
-    Ok(rows(conn, Some(uid), None, true).await?.pop())
+    let key = key_of(conn, uid).await?;
+    Ok(rows(conn, key.as_slice(), true).await?.pop())
 }
 
 pub async fn by_keys(conn: &mut PgConnection, keys: &[i32]) -> sqlx::Result<Vec<SloRow>> {
-    rows(conn, None, Some(keys), false).await
+    rows(conn, keys, false).await
 }
 
 async fn rows(
     conn: &mut PgConnection,
-    uid: Option<Uuid>,
-    keys: Option<&[i32]>,
+    keys: &[i32],
     even_deleted: bool,
 ) -> sqlx::Result<Vec<SloRow>> {
     sqlx::query!(
         "select slo_id, uid, name, service, description, owner, labels, monitor_id, fleet_id, members, definition,
                 definition_revision, channels, revision, created_at, updated_at
          from slo
-         where (deleted_at is null or $3) and ($1::uuid is null or uid = $1) and ($2::int4[] is null or slo_id = any($2))
+         where slo_id = any($1) and (deleted_at is null or $2)
          order by slo_id",
-        uid,
-        keys as _,
+        keys,
         even_deleted,
     )
     .try_map(|r| {
@@ -333,4 +337,51 @@ pub async fn leaving_out(
     .fetch_all(&mut *conn)
     .await?;
     by_keys(conn, &keys).await
+}
+
+/// How the locations of a monitor vote: what makes it down.
+#[derive(Debug, Clone)]
+pub struct Voting {
+    pub key: i32,
+    pub interval_s: i32,
+    pub timeout_ms: i32,
+    pub locations: i64,
+    /// `domain::monitor::PolicySpec`.
+    pub policy: serde_json::Value,
+}
+
+/// How monitors are judged, by key; none of those that were deleted.
+pub async fn voting(conn: &mut PgConnection, keys: &[i32]) -> sqlx::Result<Vec<Voting>> {
+    sqlx::query!(
+        r#"select m.monitor_id, m.interval_s, m.timeout_ms, m.policy,
+                  (select count(*) from monitor_location l where l.monitor_id = m.monitor_id) as "locations!"
+           from monitor m where m.monitor_id = any($1) and m.deleted_at is null"#,
+        keys
+    )
+    .map(|r| Voting {
+        key: r.monitor_id,
+        interval_s: r.interval_s,
+        timeout_ms: r.timeout_ms,
+        locations: r.locations,
+        policy: r.policy,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// The SLO of this name, if there is one.
+pub async fn named(conn: &mut PgConnection, name: &str) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar!("select uid from slo where name = $1 and deleted_at is null", name)
+        .fetch_optional(conn)
+        .await
+}
+
+/// All SLOs, in the order of their names.
+pub async fn all(conn: &mut PgConnection) -> sqlx::Result<Vec<SloRow>> {
+    let keys = sqlx::query_scalar!("select slo_id from slo where deleted_at is null")
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut rows = rows(conn, &keys, false).await?;
+    rows.sort_by(|a, b| a.values.name.cmp(&b.values.name));
+    Ok(rows)
 }

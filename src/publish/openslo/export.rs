@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::{annotation, number, object, share, slug};
+use super::names::{annotation, is_name, number, object, share, slug};
 use super::windows::{self, shorthand};
 use super::{LONGEST_DESCRIPTION, OURS, Objective, Source, VERSION, rules};
 use crate::domain::slo::definition::{
@@ -47,7 +47,7 @@ fn document(objective: &Objective) -> Result<Value, Invalid> {
         ]),
         "spec": object([
             ("description", description.map(|text| json!(text))),
-            ("service", Some(json!(objective.service))),
+            ("service", Some(json!(service(objective)))),
             ("indicator", Some(indicator(objective))),
             ("timeWindow", Some(json!([window]))),
             ("budgetingMethod", Some(json!(method(definition.sli)))),
@@ -55,6 +55,11 @@ fn document(objective: &Objective) -> Result<Value, Invalid> {
             ("alertPolicies", (!policies.is_empty()).then(|| json!(policies))),
         ]),
     }))
+}
+
+/// The service as the format has it: it is named like everything else there.
+fn service(objective: &Objective) -> String {
+    if is_name(&objective.service) { objective.service.clone() } else { slug(&objective.service) }
 }
 
 /// What the format has no field for. Policies always, the rest where it is not the usual.
@@ -82,6 +87,15 @@ fn annotations(objective: &Objective) -> Map<String, Value> {
     }
     if let Some(owner) = &objective.owner {
         note("owner", owner.clone());
+    }
+    if service(objective) != objective.service {
+        note("service", objective.service.clone());
+    }
+    if let Some(channels) = &objective.channels {
+        note("channels", serde_json::to_string(channels).unwrap_or_default());
+    }
+    if objective.usual_rules {
+        note("rules", "usual".to_owned());
     }
     if !matches!(definition.window, crate::domain::slo::window::Window::Calendar { .. }) {
         note("timezone", definition.timezone.clone());
@@ -145,7 +159,12 @@ fn indicator(objective: &Objective) -> Value {
     match &objective.source {
         Source::Foreign { indicator, .. } => return indicator.clone(),
         Source::Monitor(name) => set("monitor", name.clone()),
-        Source::Fleet(name) => set("fleet", name.clone()),
+        Source::Fleet { fleet, monitor } => {
+            if let Some(monitor) = monitor {
+                set("monitor", monitor.clone());
+            }
+            set("fleet", fleet.clone())
+        }
         Source::Composite { rule, monitors } => {
             set("composite", rule.clone());
             // Strings only, as some readers want every field of a source to be one.

@@ -22,6 +22,8 @@ use crate::publish::yaml;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Imported {
     pub objectives: Vec<Objective>,
+    /// Of each objective: which document of the file it stands in, from 0.
+    pub documents: Vec<usize>,
     /// In words, each with the SLO that it is about.
     pub warnings: Vec<String>,
 }
@@ -47,6 +49,7 @@ pub fn import(text: &str) -> Result<Imported, Invalid> {
             let found = Slo { file: &file, object, warnings: &mut warnings }
                 .read()
                 .map_err(|error| error.under(&place))?;
+            out.documents.extend(found.iter().map(|_| index));
             out.objectives.extend(found);
             out.warnings.extend(warnings.into_iter().map(|text| format!("{name}: {text}")));
         }
@@ -79,12 +82,13 @@ impl File {
         }
         match object.get("apiVersion").and_then(Value::as_str) {
             Some(VERSION) => {}
+            Some(draft @ "openslo/v1alpha") => {
+                let why = "is not read here: it writes SLOs differently; write them as openslo/v1";
+                return Err(Invalid::given("apiVersion", draft, why));
+            }
             Some(other) => {
-                return Err(Invalid::given(
-                    "apiVersion",
-                    other,
-                    "is not read here; known is openslo/v1",
-                ));
+                let why = "is not read here; known is openslo/v1";
+                return Err(Invalid::given("apiVersion", other, why));
             }
             None => return Err(Invalid::new("apiVersion", "is missing: openslo/v1")),
         }
@@ -127,6 +131,7 @@ impl Slo<'_> {
         let mut fields = Fields::of(spec, "spec")?;
         let under = |error: Invalid| error.under("spec");
         let service = fields.required_string("service").map_err(under)?;
+        let service = self.note("service").unwrap_or(service);
         let description = fields.string("description").map_err(under)?;
         if description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
             let why = format!("is longer than {LONGEST_DESCRIPTION} characters");
@@ -334,7 +339,9 @@ impl Slo<'_> {
             description: shell.description.clone(),
             owner: self.note("owner"),
             labels: self.labels(),
+            channels: self.noted("channels", |text| serde_json::from_str(text).ok())?,
             source,
+            usual_rules: self.note("rules").as_deref() == Some("usual"),
             definition: Definition { target, sli, resolution, ..shell.frame.clone() },
             quorum,
             locations,

@@ -28,8 +28,12 @@ pub struct Objective {
     pub description: Option<String>,
     pub owner: Option<String>,
     pub labels: BTreeMap<String, String>,
+    /// Names of the channels that hear of its alerts; none: the default ones.
+    pub channels: Option<Vec<String>>,
     pub source: Source,
     pub definition: Definition,
+    /// The rules were not written: they are the usual ones for the window, and follow it.
+    pub usual_rules: bool,
     /// What makes it down, where the source is a monitor.
     pub quorum: Quorum,
     /// How many locations are expected to vote, and how often each tries; none for what is not ours.
@@ -42,18 +46,13 @@ pub struct Objective {
 pub enum Source {
     /// By its name.
     Monitor(String),
-    Fleet(String),
+    /// Requests to a fleet; a monitor may speak for its quiet minutes.
+    Fleet { fleet: String, monitor: Option<String> },
     /// Several monitors as one, and the rule that makes them one: `any_down`, `all_down`.
-    Composite {
-        rule: String,
-        monitors: Vec<String>,
-    },
+    Composite { rule: String, monitors: Vec<String> },
     /// Somebody else's metric, kept word for word and not evaluated here: the `indicator`, and what the
     /// objective compares it with (`op`, `value`).
-    Foreign {
-        indicator: Value,
-        compared: Value,
-    },
+    Foreign { indicator: Value, compared: Value },
 }
 
 /// The type of our metric sources.

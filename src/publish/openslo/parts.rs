@@ -95,7 +95,9 @@ pub(super) fn source(indicator: &Value, compared: Value) -> Source {
     }
     match (text("monitor"), text("fleet")) {
         (Some(name), None) => Source::Monitor(name.to_owned()),
-        (None, Some(name)) => Source::Fleet(name.to_owned()),
+        (monitor, Some(name)) => {
+            Source::Fleet { fleet: name.to_owned(), monitor: monitor.map(str::to_owned) }
+        }
         _ => Source::Foreign { indicator: indicator.clone(), compared },
     }
 }

@@ -149,7 +149,7 @@ fn source() -> impl Strategy<Value = Source> {
     });
     prop_oneof![
         text().prop_map(Source::Monitor),
-        text().prop_map(Source::Fleet),
+        (text(), option::of(text())).prop_map(|(fleet, monitor)| Source::Fleet { fleet, monitor }),
         vec(text(), 1..4)
             .prop_map(|monitors| Source::Composite { rule: "any_down".into(), monitors }),
         foreign,
@@ -160,7 +160,8 @@ prop_compose! {
     fn objective()(name in text(), service in text(), description in option::of("\\PC{1,40}(\n\\PC{1,20}){0,2}"),
                    owner in option::of(text()), labels in btree_map("[a-z]{1,6}", text(), 0..3),
                    source in source(), definition in definition(), quorum in quorum(),
-                   locations in option::of(1_u32..20), interval in option::of(1_i64..86_400_000)) -> Objective {
+                   locations in option::of(1_u32..20), interval in option::of(1_i64..86_400_000),
+                   channels in option::of(vec(text(), 0..3)), usual_rules in any::<bool>()) -> Objective {
         let mut definition = definition;
         // Somebody else's metric has no states, latencies or requests of ours.
         let ours_only = matches!(definition.sli, Sli::Availability | Sli::Latency { .. } | Sli::Requests { .. });
@@ -172,7 +173,9 @@ prop_compose! {
         }
         definition.resolution = interval.zip(locations)
             .map(|(interval, n)| Resolution::of(interval, &quorum, n as usize));
-        Objective { name, service, description, owner, labels, source, definition, quorum, locations, interval }
+        Objective {
+            name, service, description, owner, labels, channels, source, definition, usual_rules, quorum, locations, interval,
+        }
     }
 }
 
@@ -415,6 +418,8 @@ fn ours() -> Objective {
         description: None,
         owner: Some("payments".into()),
         labels: BTreeMap::from([("team".to_owned(), "shop".to_owned())]),
+        channels: None,
+        usual_rules: false,
         source: Source::Monitor("check\"out {{x}}".into()),
         definition: sample::definition(),
         quorum: Quorum { policy: Policy::AtLeast(2), min_valid: None, confirm: Some(2) },

@@ -19,10 +19,23 @@ export function Actions({ slo }: { slo: Schemas["Slo"] }) {
       Report
     </a>
   );
-  if (!role("editor")) return <div className="actions">{report}</div>;
+  const exported = (
+    <a className="button" href={`/api/v1/slos/${slo.id}/openslo`} download title="As OpenSLO v1, for other tools">
+      Export
+    </a>
+  );
+  if (!role("editor")) {
+    return (
+      <div className="actions">
+        {report}
+        {exported}
+      </div>
+    );
+  }
   return (
     <div className="actions">
       {report}
+      {exported}
       <ButtonLink to={`/slos/${slo.id}/edit`}>Edit</ButtonLink>
       <Button onClick={() => setDeleting(true)}>Delete…</Button>
       <ConfirmDelete

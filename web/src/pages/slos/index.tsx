@@ -12,6 +12,7 @@ import { sloMark, sloStates, slosSentence, sloWord } from "../../lib/slos";
 import { useRows } from "../../lib/useRows";
 import { useSettled } from "../../lib/useSettled";
 import { useUrlClear, useUrlState } from "../../lib/useUrlState";
+import { Import } from "./Import";
 import { SloTable } from "./SloTable";
 
 /** SLOs: will we make it? The least budget left first. Which ones are shown lives in the address. */
@@ -59,11 +60,19 @@ export function SlosPage() {
             </p>
           )}
         </div>
-        {role("editor") && (
+        {(role("editor") || items.length > 0) && (
           <div className="actions">
-            <ButtonLink primary to="/slos/new">
-              Add an SLO
-            </ButtonLink>
+            {items.length > 0 && (
+              <a className="button" href="/api/v1/slos.openslo.yaml" download>
+                Export
+              </a>
+            )}
+            {role("editor") && <Import />}
+            {role("editor") && (
+              <ButtonLink primary to="/slos/new">
+                Add an SLO
+              </ButtonLink>
+            )}
           </div>
         )}
       </div>

@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { renderAt, stubApi } from "../../test-app";
@@ -40,6 +40,26 @@ describe("the list of SLOs", () => {
     expect(screen.queryByRole("link", { name: "Add an SLO" })).toBeNull();
     expect(screen.queryByRole("button", { name: "Burning" })).toBeNull();
     expect(screen.queryByRole("searchbox")).toBeNull();
+  });
+  it("shows what an import would do before it does it", async () => {
+    const items = [{ document: 0, name: "Basket", id: null, done: "created" }];
+    const left = [{ document: 1, name: "Theirs", why: "its metric is somebody else's" }];
+    const answer = { dry_run: true, items, left_out: left, warnings: ["Basket: one thing"] };
+    const { asked, bodies } = stubApi({ ...as("editor", [slo]), "POST /slos/import": { body: answer } });
+    renderAt("/slos", route);
+    const user = userEvent.setup();
+    expect(await screen.findByRole("link", { name: "Export" })).toHaveAttribute("href", "/api/v1/slos.openslo.yaml");
+    await user.click(screen.getByRole("button", { name: "Import…" }));
+    await user.click(await screen.findByLabelText("Or the text itself"));
+    await user.paste('{"apiVersion":"openslo/v1"}');
+    await user.click(screen.getByRole("button", { name: "Show what would be done" }));
+    const plan = await screen.findByRole("list", { name: "What would be done" });
+    expect(plan).toHaveTextContent("Basket would be made");
+    expect(plan).toHaveTextContent("Theirs is left out: its metric is somebody else's");
+    await user.click(screen.getByRole("button", { name: "Import" }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    expect(asked.filter((one) => one === "POST /slos/import")).toHaveLength(2);
+    expect(bodies).toContainEqual({ apiVersion: "openslo/v1" });
   });
   it("says that a filter matches nothing", async () => {
     stubApi(as("editor", []));
