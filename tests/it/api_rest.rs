@@ -224,6 +224,7 @@ async fn an_outage_is_read_from_every_side() {
     );
     api.get("incidents?monitor=none").await.refuses(422, "monitor");
 
+    api.swept().await;
     let availability = api.get(&format!("{path}/availability")).await.is(200);
     assert_eq!((&availability["down_ms"], &availability["outages"]), (&json!(120_000), &json!(1)));
     let total = [

@@ -163,6 +163,15 @@ impl Api {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
+    /// As if a coordinator had swept all the time until now.
+    pub(crate) async fn swept(&self) {
+        sqlx::query("update sweep set sweep_at = $1::text::timestamptz")
+            .bind(self.clock.now().to_string())
+            .execute(self.db.pool())
+            .await
+            .unwrap();
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

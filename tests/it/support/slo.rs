@@ -162,11 +162,7 @@ impl Scene {
         let as_of: Timestamp = as_of.parse().unwrap();
         let ahead = as_of.duration_since(self.api.clock.now()).as_secs() + 10;
         self.api.later(u64::try_from(ahead).unwrap_or(0));
-        sqlx::query("update sweep set sweep_at = $1::text::timestamptz")
-            .bind(self.api.clock.now().to_string())
-            .execute(self.api.db.pool())
-            .await
-            .unwrap();
+        self.api.swept().await;
     }
 
     /// Saves an SLO, also one that is too fine for its monitor.
