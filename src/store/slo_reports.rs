@@ -98,8 +98,11 @@ pub async fn stale(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Stal
         r#"select s.slo_id, r.window_start, r.window_end, r.revision
            from slo s
            cross join lateral (
-               select coalesce(sum(m.data_revision), 0) as now from monitor_revision m
-               where m.monitor_id = s.monitor_id or m.monitor_id = any(s.members)) as d
+               select coalesce(sum(data_revision), 0) as now from (
+                   select data_revision from monitor_revision m
+                   where m.monitor_id = s.monitor_id or m.monitor_id = any(s.members)
+                   union all
+                   select data_revision from fleet_revision f where f.fleet_id = s.fleet_id) as r) as d
            join slo_report_checked c on c.slo_id = s.slo_id and c.data_revision < d.now
            join lateral (
                select window_start, window_end, revision from slo_report_revision v

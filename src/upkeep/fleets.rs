@@ -115,7 +115,7 @@ impl Fleets {
         changes.extend(silence);
         self.say(&mut tx, &fleet, &changes, now).await?;
         judge.save(&mut tx, &fleet, until, now).await?;
-        age(&mut tx, key, until).await?;
+        age(&mut tx, key, until, now).await?;
         tx.commit().await?;
         self.keep(key, judge);
         Ok(until < limit)
@@ -219,7 +219,12 @@ async fn windows(
 
 /// Windows that have had their time become quarter hours; late shares of judged windows become part of
 /// their sums.
-async fn age(conn: &mut PgConnection, fleet: FleetKey, until: Timestamp) -> sqlx::Result<()> {
+async fn age(
+    conn: &mut PgConnection,
+    fleet: FleetKey,
+    until: Timestamp,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     let names = InstanceNames::default();
     let old = sums::begin(until - WINDOWS_KEPT, 900);
     let Some(oldest) = store::fleet_cells::oldest(conn, fleet, old).await? else { return Ok(()) };
@@ -228,15 +233,33 @@ async fn age(conn: &mut PgConnection, fleet: FleetKey, until: Timestamp) -> sqlx
     let to = old.min(from + SignedDuration::from_hours(24));
     let mut cells = store::fleet_cells::take_cells(conn, fleet, from, to).await?;
     let mut pools = store::fleet_cells::take_pools(conn, fleet, from, to).await?;
-    cells.extend(store::fleet_quarters::quarters(conn, fleet, from, to).await?);
-    pools.extend(store::fleet_quarters::pool_quarters(conn, fleet, from, to).await?);
     let quarter = |at| sums::begin(at, 900);
+    store::slo_requests::keep_windows(conn, fleet, &windows_of(&pools)).await?;
+    let summed = store::fleet_quarters::pool_quarters(conn, fleet, from, to).await?;
+    if pools.iter().any(|row| summed.iter().any(|sum| sum.at == quarter(row.at))) {
+        store::slo_requests::revise(conn, fleet, now).await?;
+    }
+    cells.extend(store::fleet_quarters::quarters(conn, fleet, from, to).await?);
+    pools.extend(summed);
     let mut touched: Vec<Timestamp> = cells.iter().map(|row| quarter(row.at)).collect();
     touched.extend(pools.iter().map(|row| quarter(row.at)));
     touched.sort_unstable();
     touched.dedup();
     let (cells, pools) = added(cells, pools, &names, quarter, true, REVISED);
     store::fleet_quarters::replace_quarters(conn, fleet, &touched, &cells, &pools).await
+}
+
+/// What clients asked for in each window, of all pools together.
+fn windows_of(pools: &[PoolRow]) -> Vec<store::slo_requests::Window> {
+    let mut sums: BTreeMap<Timestamp, (i64, i64)> = BTreeMap::new();
+    for row in pools {
+        let sum = sums.entry(row.at).or_default();
+        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        sum.0 = sum.0.saturating_add(count(row.cell.requests));
+        sum.1 = sum.1.saturating_add(count(row.cell.failed));
+    }
+    let window = |(at, (requests, failed))| store::slo_requests::Window { at, requests, failed };
+    sums.into_iter().map(window).collect()
 }
 
 /// Rows added up by the beginning that `begin` gives, pool, instance and, unless they are dropped, route.

@@ -25,6 +25,8 @@ const GRACE_AGAIN: SignedDuration = SignedDuration::from_secs(600);
 const DAYS_AHEAD: i32 = 3;
 /// Quarter-hour roll-ups are kept this long.
 const QUARTERS_KEPT: SignedDuration = SignedDuration::from_hours(400 * 24);
+/// Requests of fleets are kept by the window this long: until the report on a quarter is frozen.
+const REQUESTS_KEPT: SignedDuration = SignedDuration::from_hours(100 * 24);
 /// What logs and platforms said of instances is kept this long.
 const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// An agent's start is forgotten after this long without a batch of it.
@@ -178,6 +180,7 @@ impl Upkeep {
         store::boots::forget_before(&mut tx, now - BOOTS_KEPT).await?;
         store::rollups::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_quarters::forget_quarters(&mut tx, now - QUARTERS_KEPT).await?;
+        store::slo_requests::forget_windows(&mut tx, now - REQUESTS_KEPT).await?;
         store::fleet_sources::forget_files(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
         store::failover::forget(&mut tx, now - QUARTERS_KEPT).await?;

@@ -64,11 +64,24 @@ async fn requests_are_those_of_the_fleet_now_and_as_quarter_hours() {
     assert_eq!(counts(&report), (requests, failed));
     assert!(requests == 15 * 960 && failed > 5 * 100, "{requests} {failed}");
     assert_eq!(report["requests"]["by_monitor_ms"], 0);
-    // Three hours later only quarter hours are left, and nothing is lost.
+    let five = start + SignedDuration::from_secs(300);
+    let first = format!("slos/{id}/report?window={start}..{five}");
+    let of_first = counts(&scene.api.get(&first).await.is(200));
+    assert!(of_first.0 == 5 * 960 && of_first.1 * 3 < failed, "{of_first:?}");
+    // Three hours later they are quarter hours for the fleet, and still windows here.
     let later = start + SignedDuration::from_hours(5);
     for k in 0..3 {
         passes(&scene, &fleet, later + SignedDuration::from_secs(60 * k), None).await;
     }
+    let kept = scene.api.get(&path).await.is(200);
+    assert_eq!(
+        (&kept["window"]["resolution"], counts(&kept)),
+        (&json!("event"), (requests, failed))
+    );
+    assert_eq!(counts(&scene.api.get(&first).await.is(200)), of_first, "minute by minute");
+    // After a hundred days only quarter hours are left, and nothing is lost.
+    let now = scene.api.clock.now() + SignedDuration::from_hours(100 * 24);
+    scene.upkeep().forget(now).await.unwrap();
     let report = scene.api.get(&path).await.is(200);
     assert_eq!(report["window"]["resolution"], "quarter_hour");
     assert_eq!(counts(&report), (requests, failed));
