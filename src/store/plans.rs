@@ -1,5 +1,7 @@
 //! What was to be probed since when.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
@@ -60,4 +62,36 @@ pub async fn since(
     })
     .fetch_all(conn)
     .await
+}
+
+/// The same of several monitors, in one statement.
+pub async fn of_many(
+    conn: &mut PgConnection,
+    monitors: &[i32],
+    from: Timestamp,
+) -> sqlx::Result<BTreeMap<MonitorKey, Vec<PlanRow>>> {
+    let rows = sqlx::query!(
+        r#"select p.monitor_id as "monitor_id!", p.from_at as "from_at!: jiff_sqlx::Timestamp", p.interval_s as "interval_s!",
+                  p.locations as "locations!"
+           from unnest($1::int4[]) as m(id)
+           cross join lateral (
+               select * from monitor_plan
+               where monitor_id = m.id and from_at >= coalesce((
+                   select max(from_at) from monitor_plan where monitor_id = m.id and from_at <= $2), '-infinity')) as p
+           order by p.monitor_id, p.from_at"#,
+        monitors,
+        from.to_sqlx()
+    )
+    .map(|r| {
+        let locations = r.locations.into_iter().map(LocationKey).collect();
+        let row = PlanRow { from_at: r.from_at.to_jiff(), interval_s: r.interval_s, locations };
+        (MonitorKey(r.monitor_id), row)
+    })
+    .fetch_all(conn)
+    .await?;
+    let mut all: BTreeMap<MonitorKey, Vec<PlanRow>> = BTreeMap::new();
+    for (monitor, row) in rows {
+        all.entry(monitor).or_default().push(row);
+    }
+    Ok(all)
 }

@@ -1,7 +1,7 @@
 //! Counters of `/metrics` advance with the watermarks of their monitors. A step claims monitors by their rows,
 //! so that any number of coordinators share them and nothing is counted twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::{PgConnection, PgPool};
@@ -20,6 +20,7 @@ use crate::domain::{
 use crate::store::{
     self,
     counters::{Growth, MarkRow, Stretch, place},
+    plans::PlanRow,
     slo_inputs::{instant, told_until},
     slo_state::{self, MonitorRow},
 };
@@ -113,6 +114,7 @@ async fn count(conn: &mut PgConnection, goals: &[Goal]) -> sqlx::Result<Vec<Grow
         })
         .collect();
     let events = store::counters::events(conn, &stretches).await?;
+    let mut plans = store::plans::of_many(conn, &keys, first).await?;
     let mut all = Vec::with_capacity(goals.len());
     for ((goal, incidents), batches) in goals.iter().zip(incidents).zip(events) {
         let key = goal.monitor.key;
@@ -121,6 +123,7 @@ async fn count(conn: &mut PgConnection, goals: &[Goal]) -> sqlx::Result<Vec<Grow
             occurrences: occurrences.remove(&key).unwrap_or_default(),
             holes: &holes,
             names: &names,
+            plans: plans_of(&goal.monitor, plans.remove(&key).unwrap_or_default()),
         };
         all.push(growth(goal, &past, &batches, incidents));
     }
@@ -133,6 +136,25 @@ struct Past<'a> {
     occurrences: Vec<Occurrence>,
     holes: &'a Spans,
     names: &'a BTreeMap<LocationKey, String>,
+    plans: Vec<Plan>,
+}
+
+/// What was to be probed when; a monitor of which nothing was noted has always been as it is.
+fn plans_of(monitor: &MonitorRow, rows: Vec<PlanRow>) -> Vec<Plan> {
+    let ends = rows.iter().skip(1).map(|row| row.from_at.as_millisecond()).chain([Millis::MAX]);
+    let of = |from: Timestamp, to, interval_s: i32, locations: &[LocationKey]| Plan {
+        from: from.as_millisecond(),
+        to,
+        interval: (i64::from(interval_s) * 1_000).max(1_000),
+        locations: locations.iter().map(|key| place(*key)).collect(),
+    };
+    if rows.is_empty() {
+        return vec![of(monitor.created_at, Millis::MAX, monitor.interval_s, &monitor.locations)];
+    }
+    rows.iter()
+        .zip(ends)
+        .map(|(row, to)| of(row.from_at, to, row.interval_s, &row.locations))
+        .collect()
 }
 
 fn growth(goal: &Goal, past: &Past<'_>, batches: &[Batch], incidents: i64) -> Growth {
@@ -142,20 +164,16 @@ fn growth(goal: &Goal, past: &Past<'_>, batches: &[Batch], incidents: i64) -> Gr
     let line = Timeline::decided(from, to, &past.intervals, past.holes)
         .excluding(&maintenance::excluded(&past.occurrences))
         .monitored(Some(monitor.created_at.as_millisecond()), None);
-    let places: Vec<u16> = monitor.locations.iter().map(|key| place(*key)).collect();
-    let plans = [Plan {
-        from: monitor.created_at.as_millisecond(),
-        to: Millis::MAX,
-        interval: goal.interval,
-        locations: places.clone(),
-    }];
+    let asked = past.plans.iter().filter(|plan| plan.from < to && plan.to > from);
+    let places: BTreeSet<u16> = asked.flat_map(|plan| plan.locations.iter().copied()).collect();
+    let places: Vec<u16> = places.into_iter().collect();
     let scoped = past
         .names
         .iter()
         .map(|(key, name)| (place(*key), maintenance::excluded_at(&past.occurrences, name)))
         .filter(|(_, spans)| !spans.is_empty())
         .collect();
-    let evidence = Evidence::new(batches, &plans, &line, scoped);
+    let evidence = Evidence::new(batches, &past.plans, &line, scoped);
     let results = counting::results(&evidence, &places, goal.results.0, goal.results.1);
     let mark = MarkRow {
         monitor: monitor.key,
@@ -165,7 +183,7 @@ fn growth(goal: &Goal, past: &Past<'_>, batches: &[Batch], incidents: i64) -> Gr
     let location = |place: u16| LocationKey(i16::try_from(place).unwrap_or_default());
     Growth {
         mark,
-        told: counting::told(&line, goal.told.0, goal.told.1, goal.interval),
+        told: counting::told(&line, goal.told.0, goal.told.1, &past.plans),
         incidents,
         results: results.into_iter().map(|(place, one)| (location(place), one)).collect(),
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::{Evidence, Timing, ceil_div};
+use super::evidence::{Evidence, Plan, Timing, ceil_div};
 use super::timeline::{Condition, Timeline, Totals};
 use crate::domain::Millis;
 
@@ -35,17 +35,19 @@ pub struct Told {
     pub rounds: Rounds,
 }
 
-/// Of `[from, to)`; `interval` is the monitor's.
-pub fn told(timeline: &Timeline, from: Millis, to: Millis, interval: Millis) -> Told {
+/// Of `[from, to)`; rounds are those of the plan of their time.
+pub fn told(timeline: &Timeline, from: Millis, to: Millis, plans: &[Plan]) -> Told {
     let mut rounds = Rounds::default();
-    for piece in timeline.within(from, to) {
-        let begun = ceil_div(piece.to, interval) - ceil_div(piece.from, interval);
-        match piece.condition {
-            Condition::Up => rounds.up += begun,
-            Condition::Partial => rounds.partial += begun,
-            Condition::Down => rounds.down += begun,
-            Condition::Unknown => rounds.unknown += begun,
-            Condition::Excluded | Condition::Paused | Condition::NotMonitored => {}
+    for plan in plans {
+        for piece in timeline.within(plan.from.max(from), plan.to.min(to)) {
+            let begun = ceil_div(piece.to, plan.interval) - ceil_div(piece.from, plan.interval);
+            match piece.condition {
+                Condition::Up => rounds.up += begun,
+                Condition::Partial => rounds.partial += begun,
+                Condition::Down => rounds.down += begun,
+                Condition::Unknown => rounds.unknown += begun,
+                Condition::Excluded | Condition::Paused | Condition::NotMonitored => {}
+            }
         }
     }
     Told { time: timeline.totals(from, to), rounds }
@@ -103,7 +105,7 @@ pub fn results(
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::{Batch, Plan};
+    use super::super::evidence::Batch;
     use super::super::timeline::{Piece, Spans};
     use super::*;
 
@@ -119,18 +121,24 @@ mod tests {
     #[test]
     fn a_span_adds_the_same_however_it_is_cut() {
         let line = timeline();
-        let whole = told(&line, 0, 400_000, 60_000);
+        let plan = |from, to, interval| Plan { from, to, interval, locations: vec![1] };
+        let told = |from, to| told(&line, from, to, &[plan(0, Millis::MAX, 60_000)]);
+        let whole = told(0, 400_000);
         assert_eq!(whole.rounds, Rounds { up: 2, partial: 0, down: 2, unknown: 2 });
         assert_eq!(
             (whole.time.up, whole.time.down, whole.time.excluded),
             (160_000, 80_000, 60_000)
         );
         for cut in [1, 59_999, 60_000, 150_000, 240_000, 399_999] {
-            let (left, right) = (told(&line, 0, cut, 60_000), told(&line, cut, 400_000, 60_000));
+            let (left, right) = (told(0, cut), told(cut, 400_000));
             assert_eq!(left.time.up + right.time.up, whole.time.up);
             assert_eq!(left.rounds.down + right.rounds.down, whole.rounds.down);
             assert_eq!(left.rounds.unknown + right.rounds.unknown, whole.rounds.unknown);
         }
+        // Every minute at first, every half minute from the third on.
+        let plans = [plan(-60_000, 120_000, 60_000), plan(120_000, Millis::MAX, 30_000)];
+        let rounds = super::told(&line, 0, 400_000, &plans).rounds;
+        assert_eq!(rounds, Rounds { up: 3, partial: 0, down: 3, unknown: 4 });
     }
 
     #[test]
