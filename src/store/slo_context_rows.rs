@@ -128,6 +128,8 @@ pub(super) struct AlertRow {
     pub subject: String,
     pub from: Millis,
     pub to: Option<Millis>,
+    /// The fastest burn that was seen, over the long lookback and the short one.
+    pub worst: (Option<f64>, Option<f64>),
 }
 
 /// Alerts of an SLO that were on in the span, oldest first.
@@ -137,14 +139,20 @@ pub(super) async fn alerts(
     span: Span,
 ) -> sqlx::Result<Vec<AlertRow>> {
     sqlx::query!(
-        r#"select subject, started_at as "started_at: jiff_sqlx::Timestamp", ended_at as "ended_at: jiff_sqlx::Timestamp"
+        r#"select subject, started_at as "started_at: jiff_sqlx::Timestamp", ended_at as "ended_at: jiff_sqlx::Timestamp",
+                  (evidence #>> '{worst,long}')::float8 as long, (evidence #>> '{worst,short}')::float8 as short
            from incident where slo_id = $1 and started_at < $3 and (ended_at is null or ended_at > $2)
            order by started_at, incident_id"#,
         slo.0,
         span.from.to_sqlx(),
         span.to.to_sqlx(),
     )
-    .map(|r| AlertRow { subject: r.subject, from: millis(r.started_at), to: r.ended_at.map(millis) })
+    .map(|r| AlertRow {
+        subject: r.subject,
+        from: millis(r.started_at),
+        to: r.ended_at.map(millis),
+        worst: (r.long, r.short),
+    })
     .fetch_all(conn)
     .await
 }

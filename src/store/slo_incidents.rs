@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::ids::SloKey;
+use crate::domain::{ids::SloKey, slo::alert::Rates};
 
 /// Puts an incident under an SLO, and says what is wrong in a few words.
 pub async fn adopt(
@@ -42,4 +42,29 @@ pub async fn again(
     )
     .fetch_optional(conn)
     .await
+}
+
+/// The fastest burn that was seen while an alert was on.
+pub async fn worst(conn: &mut PgConnection, incident: Uuid) -> sqlx::Result<Rates> {
+    let row = sqlx::query!(
+        "select (evidence #>> '{worst,long}')::float8 as long, (evidence #>> '{worst,short}')::float8 as short
+         from incident where monitor_id = 0 and incident_id = $1",
+        incident
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map_or_else(Rates::default, |row| Rates { long: row.long, short: row.short }))
+}
+
+pub async fn set_worst(conn: &mut PgConnection, incident: Uuid, worst: Rates) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update incident set evidence = jsonb_set(evidence, '{worst}', jsonb_build_object('long', $2::float8, 'short', $3::float8))
+         where monitor_id = 0 and incident_id = $1",
+        incident,
+        worst.long,
+        worst.short
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

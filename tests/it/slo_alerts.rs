@@ -115,6 +115,12 @@ async fn a_rule_that_fires_is_an_incident_until_it_calms_down() {
     one.pass(400).await;
     let over = ("down".to_owned(), false, vec!["opened".to_owned(), "resolved".to_owned()]);
     assert_eq!(one.told("fast").await, [over], "the short lookback is clean");
+    // The report tells the worst of it: 115 s of the 3.6 s that an hour is allowed, and of the 0.3 s of five
+    // minutes.
+    let page = text(&one.get("/report.html").await);
+    let fired = page.split("Burn alerts that fired").nth(1).unwrap();
+    let fired = fired.split("</section>").next().unwrap();
+    assert!(fired.contains("31.9") && fired.contains("383.3"), "{fired}");
     let row = one.scene.api.get(&format!("incidents?slo={}", one.slo)).await.is(200);
     let id = text(&row["items"][0]["id"]);
     assert_eq!(row["items"][0]["title"], "burns its error budget too fast");

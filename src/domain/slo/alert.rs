@@ -17,6 +17,25 @@ pub struct Seen {
     /// What the SLO does, in a few words that go on after its name.
     pub title: &'static str,
     pub sentence: String,
+    pub rates: Rates,
+}
+
+/// How many times faster than evenly the budget burnt over the lookbacks of a rule; none of what cannot be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    pub long: Option<f64>,
+    pub short: Option<f64>,
+}
+
+impl Rates {
+    /// The faster of each.
+    pub fn worst(self, other: Self) -> Self {
+        let faster = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        Self { long: faster(self.long, other.long), short: faster(self.short, other.short) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +65,23 @@ fn rule(report: &Report, alert: &Alert) -> Seen {
     };
     let rate = |lookback: &str| {
         let burn = report.burn.iter().find(|burn| burn.lookback == lookback);
-        burn.and_then(|burn| burn.rate).map_or_else(|| "–".to_owned(), times)
+        burn.and_then(|burn| burn.rate)
     };
+    let rates = Rates { long: rate(&alert.long), short: rate(&alert.short) };
+    let told = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), times);
     let factor = alert.factor.map_or_else(|| "–".to_owned(), times);
     let sentence = format!(
         "Over the last {1} the error budget burnt {0} as fast as evenly, over the last {3} {2}; the rule {4:?} fires from {5} on. {6}",
-        rate(&alert.long),
+        told(rates.long),
         spaced(&alert.long),
-        rate(&alert.short),
+        told(rates.short),
         spaced(&alert.short),
         alert.rule,
         factor,
         left(report),
     );
-    Seen { name: alert.rule.clone(), standing, title: "burns its error budget too fast", sentence }
+    let title = "burns its error budget too fast";
+    Seen { name: alert.rule.clone(), standing, title, sentence, rates }
 }
 
 fn budget(report: &Report) -> Seen {
@@ -77,7 +99,7 @@ fn budget(report: &Report) -> Seen {
         report.slo.target_pct,
         left(report)
     );
-    Seen { name: BUDGET.to_owned(), standing, title, sentence }
+    Seen { name: BUDGET.to_owned(), standing, title, sentence, rates: Rates::default() }
 }
 
 /// What is left of the budget, in a sentence.

@@ -9,7 +9,7 @@ use crate::domain::{
     fields::text_map,
     incident::Severity,
     notice::{self, IncidentFacts, Notice, NoticeKind, SloFacts},
-    slo::alert::{Seen, Standing},
+    slo::alert::{Rates, Seen, Standing},
 };
 use crate::store::{
     self,
@@ -47,6 +47,11 @@ pub(super) async fn settle(
         }
         (Standing::On(severity), Some(row)) => {
             shift(conn, slo, seen, severity, &row, now).await?;
+            let before = store::slo_incidents::worst(conn, row.incident).await?;
+            let worst = before.worst(seen.rates);
+            if worst != before {
+                store::slo_incidents::set_worst(conn, row.incident, worst).await?;
+            }
             Ok(open)
         }
     }
@@ -68,6 +73,7 @@ pub(super) async fn drop_alert(
         standing: Standing::Calm,
         title: "raises this alert",
         sentence: row.sentence.clone(),
+        rates: Rates::default(),
     };
     close(conn, slo, &row, &seen, reason, now).await
 }
@@ -81,10 +87,11 @@ async fn begin(
     now: Timestamp,
 ) -> sqlx::Result<Uuid> {
     let subject = format!("slo:{}:{}", slo.uid, seen.name);
-    let evidence = json!({ "alert": seen.name });
     let known = store::slo_incidents::again(conn, slo.key, &subject, now - AGAIN).await?;
     let (incident, kind, word) = match known {
         Some(incident) => {
+            let before = store::slo_incidents::worst(conn, incident).await?;
+            let evidence = evidence(seen, seen.rates.worst(before));
             store::incidents::reopen(
                 conn,
                 NO_MONITOR,
@@ -109,7 +116,7 @@ async fn begin(
                 low: false,
                 suppressed: false,
                 sentence: seen.sentence.clone(),
-                evidence: evidence.clone(),
+                evidence: evidence(seen, seen.rates),
             };
             store::incidents::open(conn, &new).await?;
             (incident, NoticeKind::Opened, "opened")
@@ -119,6 +126,11 @@ async fn begin(
     event(conn, incident, word, &seen.sentence, now).await?;
     say(conn, slo, seen, incident, Said { kind, severity, previous: None }, now).await?;
     Ok(incident)
+}
+
+/// What an incident keeps of its alert.
+fn evidence(seen: &Seen, worst: Rates) -> serde_json::Value {
+    json!({ "alert": seen.name, "worst": { "long": worst.long, "short": worst.short } })
 }
 
 async fn shift(
@@ -134,7 +146,8 @@ async fn shift(
         return Ok(());
     }
     let (rise, incident) = (severity > before, row.incident);
-    let evidence = json!({ "alert": seen.name });
+    let worst = store::slo_incidents::worst(conn, incident).await?;
+    let evidence = evidence(seen, seen.rates.worst(worst));
     let (word, text) = (severity.name(), &seen.sentence);
     store::incidents::shift(conn, NO_MONITOR, incident, word, rise, text, &evidence).await?;
     store::slo_incidents::adopt(conn, incident, slo.key, seen.title).await?;
