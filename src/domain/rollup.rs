@@ -77,7 +77,18 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds another span. A threshold that was counted over one of them alone has no count over both.
     pub fn merge(&mut self, other: &Counts) {
+        let counted = |counts: &Counts, threshold: &u32| {
+            counts.passes == 0 || counts.thresholds.contains_key(threshold)
+        };
+        let own = self.passes > 0;
+        self.thresholds.retain(|threshold, _| counted(other, threshold));
+        for (threshold, count) in &other.thresholds {
+            if !own || self.thresholds.contains_key(threshold) {
+                *self.thresholds.entry(*threshold).or_default() += count;
+            }
+        }
         self.runs += other.runs;
         self.passes += other.passes;
         self.fails += other.fails;
@@ -86,9 +97,6 @@ impl Counts {
         self.events_fail += other.events_fail;
         self.events_invalid += other.events_invalid;
         self.sum_us += other.sum_us;
-        for (threshold, count) in &other.thresholds {
-            *self.thresholds.entry(*threshold).or_default() += count;
-        }
         for (class, count) in &other.classes {
             *self.classes.entry(*class).or_default() += count;
         }
@@ -220,6 +228,23 @@ mod tests {
             (0, 1, 1),
             "the event was counted where it began"
         );
+    }
+
+    #[test]
+    fn a_threshold_that_was_not_counted_all_the_time_has_no_count() {
+        let quarter = |from: i64, thresholds: &[u32]| {
+            let samples = [sample(from, RunKind::Scheduled, Outcome::Pass, 10)];
+            count(&samples, from, from + 900, thresholds)
+                .remove(&LocationKey(1))
+                .unwrap_or_default()
+        };
+        let mut day = Counts::default();
+        day.merge(&quarter(0, &[5, 20]));
+        assert_eq!(day.thresholds, BTreeMap::from([(5, 0), (20, 1)]));
+        day.merge(&Counts { runs: 1, fails: 1, ..Counts::default() });
+        assert_eq!(day.thresholds.len(), 2, "without a pass nothing is missed");
+        day.merge(&quarter(900, &[20, 30]));
+        assert_eq!(day.thresholds, BTreeMap::from([(20, 2)]));
     }
 
     proptest! {

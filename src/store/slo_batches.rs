@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::PgConnection;
 
 use super::slo_events::{self, ResultRow, SumRow};
+use super::slo_inputs::View;
 use super::slo_state::MonitorRow;
 use crate::domain::{
     Millis,
@@ -27,15 +28,15 @@ pub(super) const OVERHANG: Millis = 600_000;
 
 const QUARTER: Millis = 900_000;
 
-/// Reads the results that the window and the lookbacks need, and those of a span `before` it, and says what
-/// was expected. `names` are those
-/// of all locations; the inputs have their timeline and their maintenance already.
+/// Reads the results that the window and the lookbacks need, and those of a span before it if the view wants
+/// them, and says what was expected. `names` are those of all locations; the inputs have their timeline and
+/// their maintenance already.
 pub(super) async fn read(
     conn: &mut PgConnection,
     monitor: &MonitorRow,
     definition: &Definition,
     names: &BTreeMap<LocationKey, String>,
-    before: Millis,
+    view: View,
     inputs: &mut Inputs,
 ) -> sqlx::Result<()> {
     let Some(bounds) = definition.window.bounds(inputs.watermark) else { return Ok(()) };
@@ -44,13 +45,14 @@ pub(super) async fn read(
     let end = inputs.watermark.min(bounds.end);
     let lookbacks = definition.rules.iter().map(|rule| rule.long);
     let longest = lookbacks.chain([burn::DRAIN]).max().unwrap_or(0);
-    let start = bounds.start - before;
+    let start = bounds.start - view.before;
     let first = if decides { start.min(inputs.watermark - longest) } else { start };
     let wanted = Wanted {
         from: first.max(monitor.created_at.as_millisecond()),
         to: if decides { inputs.watermark } else { end },
         per_hour: (3_600_000 / interval.max(1)) as u64 * monitor.locations.len().max(1) as u64,
-        decides,
+        // Single days are told by the SLO's zone, and only where everything is.
+        by_days: !decides || (!view.at_points && (view.brief || definition.timezone == "UTC")),
     };
     let kept = Kept {
         raw_from: super::reports::oldest(conn).await?.map_or(Millis::MAX, |at| at.as_millisecond()),

@@ -1,5 +1,6 @@
 //! Results of monitors for SLOs: one by one, by the quarter hour, by the day; each grain is one statement,
-//! however many parts of a span it is asked for.
+//! however many parts of a span it is asked for. `offset 0` keeps the planner from reading everything there is
+//! of the monitor once and throwing away what lies in no part: each part is a range of the index.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
@@ -35,8 +36,10 @@ pub async fn results(
         r#"select s.part as "part!", r.effective_at as "effective_at!: jiff_sqlx::Timestamp", r.location_id as "location_id!",
                   r.outcome as "outcome!", r.kind as "kind!", r.total_us as "total_us!", r.disposition as "disposition!"
            from unnest($2::timestamptz[], $3::timestamptz[]) with ordinality as s(from_at, to_at, part)
-           join report r on r.monitor_id = $1 and r.effective_at >= s.from_at and r.effective_at < s.to_at
-           where r.kind <> 3 and r.effective_at >= $4 and r.effective_at < $5
+           cross join lateral (
+               select effective_at, location_id, outcome, kind, total_us, disposition from report
+               where monitor_id = $1 and effective_at >= s.from_at and effective_at < s.to_at
+                 and kind <> 3 and effective_at >= $4 and effective_at < $5 offset 0) as r
            order by s.part, r.location_id, r.effective_at"#,
         monitor.0,
         &from as _,
@@ -114,7 +117,9 @@ pub async fn quarters(
                   q.events_fail as "events_fail!", q.events_invalid as "events_invalid!", q.sum_us as "sum_us!",
                   (q.thresholds ->> $4)::int8 as quick, q.sketch as "sketch!"
            from unnest($2::timestamptz[], $3::timestamptz[]) as s(from_at, to_at)
-           join rollup_quarter q on q.monitor_id = $1 and q.at >= s.from_at and q.at < s.to_at
+           cross join lateral (
+               select * from rollup_quarter
+               where monitor_id = $1 and at >= s.from_at and at < s.to_at offset 0) as q
            order by q.at, q.location_id"#,
         monitor.0,
         &from as _,
@@ -140,8 +145,10 @@ pub async fn days(
                   d.events_ok as "events_ok!", d.events_fail as "events_fail!", d.events_invalid as "events_invalid!",
                   d.sum_us as "sum_us!", (d.thresholds ->> $4)::int8 as quick, d.sketch as "sketch!"
            from unnest($2::timestamptz[], $3::timestamptz[]) as s(from_at, to_at)
-           join rollup_day d on d.monitor_id = $1 and d.zone = 'UTC'
-                and d.day >= (s.from_at at time zone 'UTC')::date and d.day < (s.to_at at time zone 'UTC')::date
+           cross join lateral (
+               select * from rollup_day
+               where monitor_id = $1 and zone = 'UTC' and day >= (s.from_at at time zone 'UTC')::date
+                 and day < (s.to_at at time zone 'UTC')::date offset 0) as d
            order by d.day, d.location_id"#,
         monitor.0,
         &from as _,

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::slo_batches;
-use super::slo_requests;
+use super::slo_requests::{self, FleetState};
 use super::slo_state::{self, MonitorRow};
 use super::slos::SloRow;
 use crate::domain::{
@@ -40,6 +40,8 @@ pub struct View {
     pub as_of: Option<Millis>,
     /// How much earlier than the window and its lookbacks the timeline has to begin.
     pub before: Millis,
+    /// What is read is evaluated at other instants than the watermark as well.
+    pub at_points: bool,
     /// Only what decides: results are left out where time does, and no location or latency is told.
     pub brief: bool,
     pub now: Timestamp,
@@ -48,7 +50,7 @@ pub struct View {
 impl View {
     /// The present window.
     pub fn current(now: Timestamp) -> Self {
-        Self { asked: Asked::Current, as_of: None, before: 0, brief: false, now }
+        Self { asked: Asked::Current, as_of: None, before: 0, at_points: false, brief: false, now }
     }
 }
 
@@ -113,12 +115,12 @@ pub async fn of(
         summed: false,
         incidents: Vec::new(),
         standings: BTreeMap::new(),
-        identity: identity(slo, &monitors),
+        identity: identity(slo, &monitors, fleet.map(|(_, fleet)| fleet)),
     };
     let names = seen.give(&slo.values.subject, objective.composite, &monitors, &mut inputs);
     let told = !(view.brief && definition.sli.is_time());
     if let (Subject::Monitor(_), Some(monitor), true) = (&slo.values.subject, one, told) {
-        slo_batches::read(conn, monitor, &definition, &names, view.before, &mut inputs).await?;
+        slo_batches::read(conn, monitor, &definition, &names, view, &mut inputs).await?;
     }
     if let Some((key, fleet)) = fleet {
         (inputs.minutes, inputs.summed) =
@@ -161,13 +163,15 @@ pub fn resolution(monitors: &[MonitorRow]) -> Option<Resolution> {
     watched.map(of).max_by_key(|r| r.interval * i64::from(r.confirm))
 }
 
-fn identity(slo: &SloRow, monitors: &[MonitorRow]) -> Identity {
+fn identity(slo: &SloRow, monitors: &[MonitorRow], fleet: Option<FleetState>) -> Identity {
+    let of_monitors: i64 = monitors.iter().map(|m| i64::from(m.data_revision)).sum();
+    let of_fleet = fleet.map_or(0, |fleet| i64::from(fleet.data_revision));
     Identity {
         id: Some(slo.uid.to_string()),
         name: Some(slo.values.name.clone()),
         service: Some(slo.values.service.clone()),
         definition_revision: Some(slo.definition_revision.into()),
-        data_revision: Some(monitors.iter().map(|m| i64::from(m.data_revision)).sum()),
+        data_revision: Some(of_monitors + of_fleet),
         report_revision: None,
         engine_version: env!("CARGO_PKG_VERSION").to_owned(),
     }

@@ -321,3 +321,44 @@ async fn history_tells_what_was_left_at_each_end_of_a_day() {
     );
     scene.api.get(&format!("slos/{slo}/history?step=2d")).await.refuses(422, "step");
 }
+
+#[tokio::test]
+async fn history_tells_what_would_be_left_if_all_unknown_time_were_bad() {
+    let mut scene = Scene::new().await;
+    let (key, id) = scene.monitor("2026-01-01T00:00:00Z").await;
+    let past = json!([
+        {"from": "2026-01-01T00:00:00Z", "to": "2026-06-10T12:00:00Z", "state": "up"},
+        {"from": "2026-06-10T12:00:00Z", "to": "2026-06-10T12:20:00Z", "state": "down"},
+        {"from": "2026-06-10T12:20:00Z", "to": "2026-06-12T08:00:00Z", "state": "up"},
+        {"from": "2026-06-12T08:00:00Z", "to": "2026-06-12T08:10:00Z", "state": "unknown"},
+        {"from": "2026-06-12T08:10:00Z", "to": null, "state": "up"},
+    ]);
+    scene.past(key, &past).await;
+    scene.wait_for("2026-06-16T00:00:00Z").await;
+    let month =
+        json!({"target_ppb": 999_000_000_u64, "window": {"kind": "calendar", "duration": "1M"}});
+    let slo = scene.slo(&month, ("monitor", json!(id))).await;
+    let path = format!("slos/{slo}/history?to=2026-06-16T00:00:00Z");
+    let points = scene.api.get(&path).await.is(200)["points"].clone();
+    // To the end of the 11th everything is known; ten minutes of the 12th are not.
+    assert_eq!(points[10]["at"], "2026-06-12T00:00:00.000Z");
+    assert_eq!(
+        (&points[10]["budget_left"], &points[10]["budget_left_worst"]),
+        (&json!(1_392_000), &Value::Null)
+    );
+    // Left out, they take a thousandth of themselves from the budget; bad, they cost all of it.
+    assert_eq!(
+        (&points[11]["budget_left"], &points[11]["budget_left_worst"]),
+        (&json!(1_391_400), &json!(792_000))
+    );
+    // Where unknown time is bad anyway, there is nothing worse.
+    let harsh = json!({"target_ppb": 999_000_000_u64, "unknown_policy": "down",
+        "window": {"kind": "calendar", "duration": "1M"}});
+    let slo = scene.slo(&harsh, ("monitor", json!(id))).await;
+    let path = format!("slos/{slo}/history?to=2026-06-16T00:00:00Z");
+    let points = scene.api.get(&path).await.is(200)["points"].clone();
+    assert_eq!(
+        (&points[11]["budget_left"], &points[11]["budget_left_worst"]),
+        (&json!(792_000), &Value::Null)
+    );
+}

@@ -34,8 +34,8 @@ pub struct Wanted {
     pub to: Millis,
     /// Results that are expected in an hour.
     pub per_hour: u64,
-    /// Events decide; else they are only told, and whole days of them are enough.
-    pub decides: bool,
+    /// Figures begin and end at edges and at midnights of UTC only, so that whole days of sums are enough.
+    pub by_days: bool,
 }
 
 /// So many results are read one by one rather than as sums, for exact percentiles.
@@ -43,7 +43,7 @@ const FEW: u64 = 20_000;
 
 /// Adjoining parts that cover a span in order. `edges` are instants at which a figure begins or ends.
 pub fn sources(wanted: Wanted, kept: Kept, edges: &mut [Millis]) -> Vec<(Grain, Millis, Millis)> {
-    let Wanted { from, to, per_hour, decides } = wanted;
+    let Wanted { from, to, per_hour, by_days } = wanted;
     let mut out: Vec<(Grain, Millis, Millis)> = Vec::new();
     let hours = (to - from).max(0) as u64 / 3_600_000 + 1;
     let few = hours.saturating_mul(per_hour) <= FEW;
@@ -61,14 +61,14 @@ pub fn sources(wanted: Wanted, kept: Kept, edges: &mut [Millis]) -> Vec<(Grain, 
             at == begin && end <= to && end <= kept.summed_to && !cut(begin, end)
         };
         let (grain, end) = if quarter_end <= kept.raw_from {
-            if !decides && whole(day, day_end) && day_end <= kept.raw_from {
+            if by_days && whole(day, day_end) && day_end <= kept.raw_from {
                 (Grain::Day, day_end)
             } else {
                 (Grain::Quarter, quarter_end.min(to))
             }
         } else if few {
             (Grain::Raw, to)
-        } else if !decides && whole(day, day_end) {
+        } else if by_days && whole(day, day_end) {
             (Grain::Day, day_end)
         } else if whole(quarter, quarter_end) {
             (Grain::Quarter, quarter_end)
@@ -98,19 +98,19 @@ mod tests {
     fn plan(
         to: Millis,
         per_hour: u64,
-        decides: bool,
+        by_days: bool,
         edges: &[Millis],
     ) -> Vec<(Grain, Millis, Millis)> {
         let kept = Kept { raw_from: 20 * DAY, summed_to: 59 * DAY + 10 * HOUR };
-        let wanted = Wanted { from: 5 * DAY + 60_000, to, per_hour, decides };
+        let wanted = Wanted { from: 5 * DAY + 60_000, to, per_hour, by_days };
         sources(wanted, kept, &mut edges.to_vec())
     }
 
     #[test]
     fn parts_cover_the_span_without_gaps() {
         let end = 59 * DAY + 10 * HOUR + 5 * 60_000;
-        for (per_hour, decides) in [(180, true), (180, false), (1, true), (1, false)] {
-            let parts = plan(end, per_hour, decides, &[30 * DAY + HOUR + 1, 40 * DAY]);
+        for (per_hour, by_days) in [(180, true), (180, false), (1, true), (1, false)] {
+            let parts = plan(end, per_hour, by_days, &[30 * DAY + HOUR + 1, 40 * DAY]);
             assert_eq!(parts.first().map(|p| p.1), Some(5 * DAY + 60_000));
             assert_eq!(parts.last().map(|p| p.2), Some(end));
             assert!(parts.windows(2).all(|w| w[0].2 == w[1].1 && w[0].0 != w[1].0), "{parts:?}");
@@ -121,7 +121,7 @@ mod tests {
     fn edges_are_read_one_by_one_and_the_rest_as_sums() {
         let end = 59 * DAY + 10 * HOUR + 5 * 60_000;
         let cut = 30 * DAY + HOUR + 1;
-        let parts = plan(end, 180, true, &[cut, 40 * DAY]);
+        let parts = plan(end, 180, false, &[cut, 40 * DAY]);
         let quarter = 30 * DAY + HOUR;
         let expected = [
             (Grain::Quarter, 5 * DAY + 60_000, quarter),
@@ -130,14 +130,14 @@ mod tests {
             (Grain::Raw, 59 * DAY + 10 * HOUR, end),
         ];
         assert_eq!(parts, expected);
-        let parts = plan(end, 180, false, &[cut, 40 * DAY]);
+        let parts = plan(end, 180, true, &[cut, 40 * DAY]);
         let days: Millis = parts.iter().filter(|p| p.0 == Grain::Day).map(|p| p.2 - p.1).sum();
         assert_eq!(days, 52 * DAY, "all whole days but the one with the edge");
     }
 
     #[test]
     fn few_results_are_read_one_by_one_while_they_are_kept() {
-        let parts = plan(21 * DAY, 1, true, &[]);
+        let parts = plan(21 * DAY, 1, false, &[]);
         assert_eq!(parts.last(), Some(&(Grain::Raw, 20 * DAY, 21 * DAY)));
     }
 }
