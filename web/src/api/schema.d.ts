@@ -857,7 +857,8 @@ export interface paths {
         };
         /**
          * Time in each state, and the percentage with the bounds that unknown time leaves. Time before the
-         *     monitor was there does not count.
+         *     monitor was there does not count; nor does what may still be back-dated, so that `to` is a few seconds ago at
+         *     the latest. An SLO on the same span says the same.
          */
         get: operations["get_availability"];
         put?: never;
@@ -1343,6 +1344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/slos.openslo.yaml": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All SLOs as OpenSLO v1 documents, by name. Those that the format has no words for are named in a comment
+         *     at the head, with the reason.
+         */
+        get: operations["export_slos"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/slos/check": {
         parameters: {
             query?: never;
@@ -1357,6 +1378,26 @@ export interface paths {
          *     would mean. With `id`, the fields that are left out are those of that SLO.
          */
         post: operations["check_slo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes over SLOs from a text of OpenSLO v1 documents (YAML or JSON): all of them, or none when one is
+         *     refused. A refusal names the document, from 0, and the field in it.
+         */
+        post: operations["import_slos"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1411,6 +1452,26 @@ export interface paths {
         };
         /** What is left of the budget over time. */
         get: operations["get_slo_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/openslo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One SLO as an OpenSLO v1 document. What the format has no field for stands in annotations, so that
+         *     importing it gives the same SLO again.
+         */
+        get: operations["export_slo"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1521,6 +1582,26 @@ export interface paths {
          *     timeline, events or members it is worked out from what is stored, for `window` and `as_of` as in a report.
          */
         post: operations["simulate_saved_slo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{id}/sloth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One SLO for sloth (`version: prometheus/v1`), which makes Prometheus rules of it over our `/metrics`. 422
+         *     for what those metrics cannot tell.
+         */
+        get: operations["export_slo_for_sloth"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2962,6 +3043,18 @@ export interface components {
             /** Format: int32 */
             status: number;
             url: string;
+        };
+        ImportedSlo: {
+            /** @description Which document of the file, from 0. */
+            document: number;
+            /** @description `created changed unchanged` */
+            done: string;
+            /**
+             * Format: uuid
+             * @description Null where it would be made.
+             */
+            id?: string | null;
+            name: string;
         };
         Incident: components["schemas"]["IncidentRow"] & {
             /** @description Other incidents that were open at the same time. */
@@ -5627,6 +5720,21 @@ export interface components {
             step: string;
             /** @description Of `budget_left`: `ms events` */
             unit: string;
+        };
+        /** @description What became of a file. */
+        SloImport: {
+            /** @description Nothing was stored. */
+            dry_run: boolean;
+            items: components["schemas"]["ImportedSlo"][];
+            /** @description What is measured elsewhere, and so cannot be an SLO here. */
+            left_out: components["schemas"]["SloLeftOut"][];
+            /** @description What could not be carried over of those that were taken. */
+            warnings: string[];
+        };
+        SloLeftOut: {
+            document: number;
+            name: string;
+            why: string;
         };
         /** @description The last evaluation of the present window, at most half a minute old. */
         SloNow: {
@@ -9128,6 +9236,27 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    export_slos: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     check_slo: {
         parameters: {
             query?: never;
@@ -9147,6 +9276,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SloCheck"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    import_slos: {
+        parameters: {
+            query?: {
+                /** @description Say what would be done and store nothing. */
+                dry_run?: boolean;
+                /** @description An SLO of the same name is changed to what the file says; without it that is a refusal. */
+                replace?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloImport"];
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -9279,6 +9438,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SloHistory"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    export_slo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -9444,6 +9626,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SloReport"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    export_slo_for_sloth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
                 };
             };
             "4XX": components["responses"]["Error"];
