@@ -9,7 +9,7 @@ import { addresses, lines } from "./support/lines.mjs";
 import { deleteMaintenance, planMaintenance } from "./support/maintenance.mjs";
 import { startQuorate } from "./support/quorate.mjs";
 import { deleteReports, makeReports } from "./support/reports.mjs";
-import { deleteSlo, makeSlo } from "./support/slos.mjs";
+import { deleteSlo, makeSlo, makeWiderSlos } from "./support/slos.mjs";
 import { deleteStatusPage, makeStatusPage } from "./support/statuspages.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
 
@@ -323,6 +323,7 @@ try {
   await logs.getByText(/Whoever sent logs was deleted\./).waitFor();
 
   const sloUrl = await makeSlo({ page, quorate, step, out, monitorUrl });
+  await makeWiderSlos({ page, quorate, step, out });
   const groupUrl = await makeFailover({ page, quorate, step, out });
   const pageUrl = await makeStatusPage({ page, quorate, step, out });
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });

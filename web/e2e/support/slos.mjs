@@ -77,3 +77,51 @@ export async function deleteSlo({ page, quorate, step, sloUrl }) {
   await page.getByRole("dialog").getByRole("button", { name: "Delete till-availability" }).click();
   await page.getByRole("heading", { level: 1, name: "No SLO yet." }).waitFor();
 }
+
+/** An SLO on several monitors together, and one on the requests of the fleet `shop-web`: made, read, reported. */
+export async function makeWiderSlos({ page, quorate, step, out }) {
+  step("an SLO on several monitors together, and one on a fleet's requests");
+  const check = { kind: "tcp", host: "127.0.0.1", port: 9 };
+  const spare = await quorate.api("POST", "/monitors", { name: "spare", check, enabled: false });
+  const reportOf = async () => {
+    await page.locator('[data-figure="achieved"]').waitFor();
+    const id = page.url().split("/").pop();
+    const answer = await page.request.get(`${quorate.url}/api/v1/slos/${id}/report.html`);
+    return { id, html: await answer.text() };
+  };
+  await page.goto(`${quorate.url}/slos/new`);
+  await page.getByLabel("Name", { exact: true }).fill("till-pair");
+  await page.getByLabel("About").selectOption({ label: "Several monitors together" });
+  for (const name of ["checkout", "spare"]) {
+    await page.getByRole("combobox", { name: "Monitors" }).fill(name);
+    await page.getByRole("option", { name }).click();
+  }
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Down when").selectOption({ label: "all of them are down" });
+  await page
+    .getByRole("region", { name: "What it would mean" })
+    .getByText(/in a whole window/)
+    .waitFor();
+  await page.getByRole("button", { name: "Add the SLO" }).click();
+  const pair = await reportOf();
+  await page.getByRole("link", { name: "spare" }).waitFor();
+
+  await page.goto(`${quorate.url}/slos/new`);
+  await page.getByLabel("Name", { exact: true }).fill("shop-requests");
+  await page.getByLabel("About").selectOption({ label: "The requests of a fleet" });
+  await page.getByLabel("Fleet", { exact: true }).selectOption({ label: "shop-web" });
+  await page.getByRole("combobox", { name: "Quiet minutes by" }).fill("checkout");
+  await page.getByRole("option", { name: "checkout" }).click();
+  await page.getByLabel("Quiet below").fill("30");
+  await page
+    .getByRole("region", { name: "What it would mean" })
+    .getByText(/in a whole window/)
+    .waitFor();
+  await page.getByRole("button", { name: "Add the SLO" }).click();
+  const requests = await reportOf();
+  await page.getByText(/minutes with fewer than 30 are judged by checkout/).waitFor();
+  assert.match(requests.html, /shop-web/);
+  await page.screenshot({ path: `${out}slo-fleet.png`, fullPage: true });
+  for (const { id } of [pair, requests]) await quorate.api("DELETE", `/slos/${id}`);
+  await quorate.api("DELETE", `/monitors/${spare.id}`);
+}

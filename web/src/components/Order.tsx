@@ -12,6 +12,11 @@ export function keepFocus(act: () => void) {
   });
 }
 
+/** Leads the focus to something that is drawn with the next picture: what was removed took it away. */
+export function focusSoon(selector: string) {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+}
+
 /** Says politely where something is now, for those who do not see it move. */
 export function useSaid(): [ReactNode, (text: string) => void] {
   const [said, setSaid] = useState("");

@@ -2,7 +2,7 @@ import { MultiSelect, NumberInput, TextInput } from "@mantine/core";
 import type { UseFormReturnType } from "@mantine/form";
 import { api } from "../../api/client";
 import { Button } from "../../components/Button";
-import { keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
+import { focusSoon, keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
 import { PickMonitor } from "../../components/Pick";
 import { moved } from "../../lib/order";
 import { type Draft, emptyMember } from "./draft";
@@ -41,6 +41,7 @@ export function MemberFields({ form, weighted }: { form: UseFormReturnType<Draft
                         form.clearErrors();
                         say(`${nameOf(i)} is removed.`);
                         form.removeListItem("members", i);
+                        focusSoon("[data-add=member]");
                       }
                     : undefined
                 }
@@ -102,7 +103,12 @@ export function MemberFields({ form, weighted }: { form: UseFormReturnType<Draft
       </ol>
       {live}
       <div className="row">
-        <Button compact disabled={members.length >= MOST} onClick={() => form.insertListItem("members", emptyMember())}>
+        <Button
+          compact
+          data-add="member"
+          disabled={members.length >= MOST}
+          onClick={() => form.insertListItem("members", emptyMember())}
+        >
           Add a member
         </Button>
         <span className="small muted">

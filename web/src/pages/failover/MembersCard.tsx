@@ -7,8 +7,7 @@ import { Card } from "../../components/Card";
 import { ScrollX } from "../../components/ScrollX";
 import { StateWord } from "../../components/StateMark";
 import { list, plural } from "../../lib/format";
-import { tell } from "../../lib/tell";
-import { tellProblem } from "../../lib/tell";
+import { tell, tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
 import { ago, dayMinute, utc, when } from "../../lib/time";
 import { OverrideDialog, useSetGroup } from "./Override";
@@ -80,7 +79,9 @@ export function MembersCard({ group, editor }: { group: Group; editor: boolean }
 
 /** Names of the group's monitors and locations by their ids, as far as they are known. */
 function useNames(group: Group): ReadonlyMap<string, string> {
-  const ids = [...new Set(group.members.map((member) => member.monitor))];
+  // One that was deleted has no name to ask for.
+  const there = group.members.filter((_, i) => group.now.members[i]?.reason !== "no_monitor");
+  const ids = [...new Set(there.map((member) => member.monitor))];
   const monitors = useQueries({
     queries: ids.map((id) => ({
       ...api.queryOptions("get", "/api/v1/monitors/{id}", { params: { path: { id } } }),

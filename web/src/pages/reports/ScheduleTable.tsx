@@ -67,7 +67,7 @@ function Row({ schedule, to, actions }: { schedule: Schedule; to: string | undef
           <StateWord state="paused" word="Switched off" />
         )}
       </td>
-      <td className="off break soft">
+      <td className="off soft">
         {schedule.channel_name}
         {to && <span className="small muted said">{to}</span>}
       </td>

@@ -2,7 +2,7 @@ import { TextInput } from "@mantine/core";
 import type { UseFormReturnType } from "@mantine/form";
 import { useState } from "react";
 import { Button } from "../../components/Button";
-import { keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
+import { focusSoon, keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
 import { moved } from "../../lib/order";
 import { canMovePart, type Draft, emptyGroup, emptyPart, type GroupDraft, movePart } from "./draft";
 import { PartFields } from "./PartFields";
@@ -45,16 +45,13 @@ export function GroupFields({ form }: { form: PageForm }) {
     const where = next[at]?.name.trim() || `group ${at + 1}`;
     say(`${name} is now ${place + 1} of ${next[at]?.parts.length} in ${where}.`);
     // It is another element in another group, so the focus is led there.
-    if (at !== g)
-      requestAnimationFrame(() =>
-        document.querySelector<HTMLElement>(`[data-part="${key}"] .order button[data-by="${by}"]`)?.focus(),
-      );
+    if (at !== g) focusSoon(`[data-part="${key}"] .order button[data-by="${by}"]`);
   };
   const addPart = (g: number) => {
     const part = emptyPart();
     setOpen(new Set([...open, part.key]));
     form.insertListItem(`groups.${g}.parts`, part);
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-part="${part.key}"] input`)?.focus());
+    focusSoon(`[data-part="${part.key}"] input`);
   };
   const turn = (key: string) => {
     const next = new Set(open);
@@ -81,6 +78,7 @@ export function GroupFields({ form }: { form: PageForm }) {
                 remove={() => {
                   say(`${groupName(g)} is removed with its parts.`);
                   set(groups.filter((_, i) => i !== g));
+                  focusSoon("[data-add=group]");
                 }}
               />
             </div>
@@ -101,12 +99,13 @@ export function GroupFields({ form }: { form: PageForm }) {
                     set(
                       groups.map((one, i) => (i === g ? { ...one, parts: one.parts.filter((_, j) => j !== p) } : one)),
                     );
+                    focusSoon(`[data-add="${group.key}"]`);
                   }}
                 />
               ))}
             </ol>
             <div>
-              <Button compact disabled={many >= MOST_PARTS} onClick={() => addPart(g)}>
+              <Button compact data-add={group.key} disabled={many >= MOST_PARTS} onClick={() => addPart(g)}>
                 Add a part{groups.length > 1 ? ` to ${groupName(g)}` : ""}
               </Button>
             </div>
@@ -117,6 +116,7 @@ export function GroupFields({ form }: { form: PageForm }) {
       <div className="row">
         <Button
           compact
+          data-add="group"
           disabled={groups.length >= MOST_GROUPS}
           onClick={() => {
             const group = emptyGroup();

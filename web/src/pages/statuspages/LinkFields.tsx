@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { Button } from "../../components/Button";
-import { keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
+import { focusSoon, keepFocus, OrderButtons, orderKeys, useSaid } from "../../components/Order";
 import { moved } from "../../lib/order";
 import { emptyLink } from "./draft";
 import type { PageForm } from "./GroupFields";
@@ -41,6 +41,7 @@ export function LinkFields({ form }: { form: PageForm }) {
                     form.clearErrors();
                     say(`${nameOf(i)} is removed.`);
                     form.removeListItem("links", i);
+                    focusSoon("[data-add=link]");
                   }}
                 />
               </div>
@@ -50,7 +51,12 @@ export function LinkFields({ form }: { form: PageForm }) {
       )}
       {live}
       <div className="row">
-        <Button compact disabled={links.length >= MOST} onClick={() => form.insertListItem("links", emptyLink())}>
+        <Button
+          compact
+          data-add="link"
+          disabled={links.length >= MOST}
+          onClick={() => form.insertListItem("links", emptyLink())}
+        >
           Add a link
         </Button>
         <span className="small muted">Public, at the foot of the page: how to reach you.</span>
