@@ -81,7 +81,7 @@ export async function deleteSlo({ page, quorate, step, sloUrl }) {
 /** An SLO on several monitors together, and one on the requests of the fleet `shop-web`: made, read, reported. */
 export async function makeWiderSlos({ page, quorate, step, out }) {
   step("an SLO on several monitors together, and one on a fleet's requests");
-  const check = { kind: "tcp", host: "127.0.0.1", port: 9 };
+  const check = { kind: "http", url: "http://127.0.0.1:9/" };
   const spare = await quorate.api("POST", "/monitors", { name: "spare", check, enabled: false });
   const reportOf = async () => {
     await page.locator('[data-figure="achieved"]').waitFor();
