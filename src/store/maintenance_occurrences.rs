@@ -74,7 +74,7 @@ pub async fn look_ahead(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result
     sqlx::query!(
         "update maintenance w set monitors = found.monitors
          from (select maintenance_id, maintenance_monitors(monitors, named, groups, labels) as monitors from maintenance
-               where not begun and start_at <= $1::timestamptz + interval '1 minute' and (groups is not null or labels is not null)
+               where not begun and start_at > $1 and start_at <= $1::timestamptz + interval '1 minute' and (groups is not null or labels is not null)
                order by maintenance_id for no key update skip locked) as found
          where w.maintenance_id = found.maintenance_id and not w.begun and w.monitors is distinct from found.monitors",
         now.to_sqlx()

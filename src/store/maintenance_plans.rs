@@ -132,7 +132,7 @@ pub async fn rewrite(
     )
     .execute(&mut *conn)
     .await?;
-    drop_ahead(conn, new.id).await
+    drop_ahead(conn, new.id, now).await
 }
 
 /// Sets which beginnings are left out; the same rules as for [`rewrite`].
@@ -151,7 +151,7 @@ pub async fn skip(
     )
     .execute(&mut *conn)
     .await?;
-    drop_ahead(conn, id).await
+    drop_ahead(conn, id, now).await
 }
 
 /// Deletes a plan with the occurrence ahead; what has begun stays.
@@ -163,13 +163,18 @@ pub async fn delete(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::
     )
     .execute(&mut *conn)
     .await?;
-    drop_ahead(conn, id).await
+    drop_ahead(conn, id, now).await
 }
 
-async fn drop_ahead(conn: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
-    sqlx::query!("delete from maintenance where plan_id = $1 and not begun", id)
-        .execute(conn)
-        .await?;
+/// What has come is left for whoever is about to begin it, as it was written.
+async fn drop_ahead(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from maintenance where plan_id = $1 and not begun and start_at > $2",
+        id,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -193,10 +198,9 @@ pub async fn lock_due(
 ) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar!(
         "select p.plan_id from maintenance_plan p
-         where p.deleted_at is null
-           and (exists (select from maintenance w where w.plan_id = p.plan_id and not w.begun and w.start_at <= $1)
-                or (not p.paused and not p.finished
-                    and not exists (select from maintenance w where w.plan_id = p.plan_id and not w.begun)))
+         where exists (select from maintenance w where w.plan_id = p.plan_id and not w.begun and w.start_at <= $1)
+            or (p.deleted_at is null and not p.paused and not p.finished
+                and not exists (select from maintenance w where w.plan_id = p.plan_id and not w.begun))
          order by p.plan_id limit $2 for no key update of p skip locked",
         now.to_sqlx(),
         limit

@@ -259,6 +259,34 @@ async fn two_coordinators_write_each_occurrence_once_and_make_up_for_a_long_slee
 }
 
 #[tokio::test]
+async fn what_has_come_is_not_lost_to_a_change_at_that_moment() {
+    let (scene, _, _) = measured().await;
+    let api = &scene.api;
+    let plan = api.post("maintenance", hourly()).await.is(201);
+    // It has come, and another coordinator is at it: nobody else can begin it.
+    api.later(30 * 60 + 5);
+    let mut busy = api.db.pool().begin().await.unwrap();
+    sqlx::query("select from maintenance where plan_id is not null for update")
+        .execute(&mut *busy)
+        .await
+        .unwrap();
+    let path = format!("maintenance/{}", text(&plan["id"]));
+    api.patch(&path, json!({"duration_s": 300, "name": "copy"})).await.is(200);
+    busy.rollback().await.unwrap();
+    while scene.upkeep().sweep(api.clock.now()).await.unwrap() {}
+    let list = api.get("maintenance/occurrences?to=2026-03-01T14:00:00Z").await.is(200);
+    let told: Vec<(String, String)> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|o| (text(&o["name"]), text(&o["end"])[11..16].to_owned()))
+        .collect();
+    let expected = [("backup", "12:40"), ("copy", "13:35")];
+    assert_eq!(told, expected.map(|(name, end)| (name.to_owned(), end.to_owned())));
+    assert_eq!(scene.written("backup").await, 1);
+}
+
+#[tokio::test]
 async fn the_public_calendar_of_some_monitors_is_theirs_alone() {
     let (mut scene, first, _) = measured().await;
     let (second, id) = scene.monitor("2025-01-01T00:00:00Z").await;
