@@ -124,3 +124,50 @@ async fn quiet_minutes_count_by_the_monitor() {
     let ratio = report["availability"]["ratio"].as_f64().unwrap();
     assert!((ratio - expected).abs() < 1e-6, "{ratio} {expected}");
 }
+
+#[tokio::test]
+async fn late_lines_of_a_frozen_day_are_a_new_revision() {
+    let mut scene = Scene::new().await;
+    let fleet = text(&scene.api.post("fleets", json!({"name": "shop"})).await.is(201)["id"]);
+    let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+    traffic(&scene, &fleet, start).await;
+    let slo = json!({"target_ppb": 990_000_000_u64, "coverage_min": 0.001,
+        "window": {"kind": "calendar", "duration": "1d"}});
+    let id = scene.slo(&slo, ("fleet", json!("shop"))).await;
+    // Four days later the day is closed, and its windows are quarter hours.
+    let later = start + SignedDuration::from_hours(4 * 24);
+    for k in 0..3 {
+        passes(&scene, &fleet, later + SignedDuration::from_secs(60 * k), None).await;
+    }
+    let upkeep = scene.upkeep();
+    let freeze = async || while upkeep.freeze_reports(scene.api.clock.now()).await.unwrap() {};
+    let revisions = async || {
+        let list = scene.api.get(&format!("slos/{id}/reports")).await.is(200)["items"].clone();
+        let of_the_day = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["window_start"] == "2026-03-01T00:00:00.000Z");
+        of_the_day.cloned().collect::<Vec<_>>()
+    };
+    freeze().await;
+    let first = revisions().await;
+    assert_eq!(first.len(), 1, "{first:?}");
+    let path = format!("slos/{id}/report?window=2026-03-01..2026-03-02");
+    let before = scene.api.get(&format!("{path}&revision=1")).await.is(200);
+    // A minute of another balancer that was cut off, of a day that was told.
+    let cut_off = minute(start + SignedDuration::from_secs(120), Some("app3"));
+    send(&scene.api, &fleet, cut_off).await;
+    for k in 3..6 {
+        passes(&scene, &fleet, later + SignedDuration::from_secs(60 * k), None).await;
+    }
+    freeze().await;
+    let all = revisions().await;
+    assert_eq!(all.len(), 2, "{all:?}");
+    let after = scene.api.get(&format!("{path}&revision=2")).await.is(200);
+    assert_eq!(counts(&after).0, counts(&before).0 + 960);
+    assert!(after["data_revision"].as_i64() > before["data_revision"].as_i64(), "{after}");
+    let told = all[0]["diff"].as_array().unwrap().iter().any(|one| one["path"] == "/events/total");
+    assert!(told, "{all:?}");
+    assert_eq!(scene.api.get(&format!("{path}&revision=1")).await.is(200), before);
+}
