@@ -95,6 +95,8 @@
 //!   `domain/slo/measure.rs`, its field in `domain/slo/document/definition.rs`, cases in `tests/vectors/slo/`.
 //! * **Part of a report**: what only the store knows in `domain/slo/context.rs`, read by `store/slo_context.rs`;
 //!   a column in `publish/csv.rs`, a section in `publish/html`. Figures come from [`domain::slo::report`] alone.
+//! * **Something on a status page**: `publish/status` for how it looks, `api/public/assemble.rs` for what goes in. That
+//!   file is the only one in which internal things meet public ones.
 //! * **Document for another tool**: a file in [`publish`], pure, tested in `tests/it/publish`.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.

@@ -87,6 +87,7 @@ pub mod own_health;
 pub mod password;
 pub mod probe_metrics;
 pub mod probes;
+pub mod public;
 pub mod report_times;
 pub mod reports;
 pub mod reports_made;
@@ -135,6 +136,7 @@ pub struct AppState {
     pub limits: limits::Limits,
     pub failover: failover_feed::Memory,
     pub passwords: password::Passwords,
+    pub public: public::memory::Memory,
 }
 
 /// What the start-up settings say about this interface.
@@ -177,6 +179,7 @@ impl AppState {
             limits: limits::Limits::default(),
             failover: failover_feed::Memory::default(),
             passwords: password::Passwords::default(),
+            public: public::memory::Memory::default(),
         }
     }
 
@@ -260,12 +263,14 @@ pub fn router(state: AppState) -> Router {
         .merge(agent_link::router())
         .merge(unsubscribe::router())
         .merge(failover_feed::router())
+        .merge(public::router())
         .merge(metrics::router())
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
         .layer(middleware::from_fn(no_store))
         .layer(CompressionLayer::new())
         .method_not_allowed_fallback(async || error::ApiError::Method)
         .fallback_service(ui::fallback().with_state(state.clone()))
+        .layer(middleware::from_fn_with_state(state.clone(), public::by_host))
         .layer(CatchPanicLayer::custom(after_panic))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
         .layer(PropagateRequestIdLayer::x_request_id())

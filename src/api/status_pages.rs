@@ -33,11 +33,10 @@ use crate::{
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_status_pages, create_status_page)).routes(routes!(
-        get_status_page,
-        change_status_page,
-        delete_status_page
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(preview_status_page))
+        .routes(routes!(list_status_pages, create_status_page))
+        .routes(routes!(get_status_page, change_status_page, delete_status_page))
 }
 
 /// A page for the public. Names in it are public; those of monitors and SLOs behind it are not.
@@ -232,6 +231,7 @@ async fn create_status_page(
         .await?;
     let page = one(&mut tx, id, &state).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer(StatusCode::CREATED, page))
 }
 
@@ -245,6 +245,17 @@ async fn get_status_page(
 ) -> ApiResult<Response> {
     let mut conn = state.pool.acquire().await?;
     Ok(answer(StatusCode::OK, one(&mut conn, id, &state).await?))
+}
+
+/// The page as the public would see it, drafts too.
+#[utoipa::path(get, path = "/status-pages/{id}/preview", tag = "status pages", extensions(("x-role" = json!("viewer"))),
+    params(("id" = Uuid, Path)), responses((status = 200, content_type = "text/html", body = String)))]
+async fn preview_status_page(
+    State(state): State<AppState>,
+    _viewer: Viewer,
+    Path(id): Path<Uuid>,
+) -> ApiResult<Response> {
+    super::public::preview(&state, id).await
 }
 
 /// Changes a page. With `If-Match` it is refused (409) when somebody saved in between.
@@ -271,6 +282,7 @@ async fn change_status_page(
         .await?;
     let page = one(&mut tx, id, &state).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer(StatusCode::OK, page))
 }
 
@@ -292,6 +304,7 @@ async fn delete_status_page(
     store::audit::add(&mut tx, now, &caller.name, "status_page.delete", &subject(id), &detail)
         .await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -193,6 +193,7 @@ async fn create_status_post(
         .await?;
     let answer = answer(&state, &mut tx, &page, post, StatusCode::CREATED).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer)
 }
 
@@ -249,6 +250,7 @@ async fn change_status_post(
         .await?;
     let answer = answer(&state, &mut tx, &page, post, StatusCode::OK).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer)
 }
 
@@ -272,6 +274,7 @@ async fn delete_status_post(
     store::audit::add(&mut tx, now, &caller.name, "status_post.delete", &subject(id), &detail)
         .await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(StatusCode::NO_CONTENT)
 }
 

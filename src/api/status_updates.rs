@@ -78,6 +78,7 @@ async fn add_status_update(
         .await?;
     let answer = answer(&state, &mut tx, &page, post, StatusCode::CREATED).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer)
 }
 
@@ -115,6 +116,7 @@ async fn change_status_update(
         .await?;
     let answer = answer(&state, &mut tx, &page, post, StatusCode::OK).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer)
 }
 
@@ -145,6 +147,7 @@ async fn delete_status_update(
         .await?;
     let answer = answer(&state, &mut tx, &page, post, StatusCode::OK).await?;
     tx.commit().await?;
+    state.public.forget();
     Ok(answer)
 }
 

@@ -5,7 +5,8 @@
 //! * [`document`]: what the documents on one SLO are made from; [`csv`]: its tables; [`html`]: the report
 //!   as a page that prints well.
 //! * [`openslo`]: SLOs from and for other tools; [`sloth`]: for a generator of Prometheus rules.
-//! * [`badge`], [`summary`], [`feed`], [`calendar`]: what is public, for badges, readers and calendars.
+//! * [`status`]: pages for the public. [`badge`], [`summary`], [`feed`], [`calendar`]: the same for badges, readers
+//!   and calendars.
 //! * [`yaml`]; [`wording`]: figures, lengths and instants in words.
 
 pub mod badge;
@@ -16,6 +17,7 @@ pub mod feed;
 pub mod html;
 pub mod openslo;
 pub mod sloth;
+pub mod status;
 pub mod summary;
 pub mod wording;
 pub mod yaml;

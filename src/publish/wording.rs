@@ -133,9 +133,13 @@ pub struct Zone {
 impl Zone {
     /// That of the report; UTC when it is not known here any more.
     pub fn of(report: &Report) -> Self {
-        let name = report.slo.window.timezone.clone();
-        match zone(&name) {
-            Ok(zone) => Self { name, zone },
+        Self::named(&report.slo.window.timezone)
+    }
+
+    /// By its name; UTC when it is not known here.
+    pub fn named(name: &str) -> Self {
+        match zone(name) {
+            Ok(zone) => Self { name: name.to_owned(), zone },
             Err(_) => Self { name: "UTC".to_owned(), zone: TimeZone::UTC },
         }
     }

@@ -63,6 +63,7 @@ pub mod slo_state;
 pub mod slos;
 pub mod status_pages;
 pub mod status_posts;
+pub mod status_read;
 pub mod timeline;
 pub mod timeline_read;
 pub mod tokens;

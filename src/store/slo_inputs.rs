@@ -101,21 +101,13 @@ pub async fn of(
     let earliest = bounds.start.min(watermark - longest).saturating_sub(view.before);
     let seen = Seen::read(conn, &keys, earliest, watermark).await?;
     let one = monitors.first();
+    let as_of = if definition.window.is_rolling() { as_of } else { as_of.min(bounds.end) };
     let mut inputs = Inputs {
-        as_of: if definition.window.is_rolling() { as_of } else { as_of.min(bounds.end) },
         watermark,
         created_at: one.map(|m| m.created_at.as_millisecond()),
         deleted_at: one.and_then(|m| m.deleted_at).map(|at| at.as_millisecond()),
-        truth: Truth::Decided(Decided::default()),
-        maintenance: Vec::new(),
-        locations: Vec::new(),
-        batches: Vec::new(),
-        plans: Vec::new(),
-        minutes: Vec::new(),
-        summed: false,
-        incidents: Vec::new(),
-        standings: BTreeMap::new(),
         identity: identity(slo, &monitors, fleet.map(|(_, fleet)| fleet)),
+        ..Inputs::nothing(as_of)
     };
     let names = seen.give(&slo.values.subject, objective.composite, &monitors, &mut inputs);
     let told = !(view.brief && definition.sli.is_time());
@@ -129,6 +121,40 @@ pub async fn of(
         inputs.deleted_at = fleet.deleted_at.map(Timestamp::as_millisecond);
     }
     Ok(Some((definition, inputs)))
+}
+
+/// Each of some monitors by itself, from an instant on: what an SLO on its availability is made from, in one set
+/// of statements for all of them.
+pub async fn of_each(
+    conn: &mut PgConnection,
+    keys: &[i32],
+    earliest: Millis,
+    now: Timestamp,
+) -> sqlx::Result<Vec<(MonitorRow, Inputs)>> {
+    let monitors = slo_state::monitors(conn, keys).await?;
+    let swept_at = slo_state::swept_at(conn).await?;
+    let as_of = now.as_millisecond();
+    let mut seen = Seen::read(conn, keys, earliest, as_of).await?;
+    let each = monitors.into_iter().map(|monitor| {
+        let told = told_until(std::slice::from_ref(&monitor), swept_at, now)?;
+        let inputs = Inputs {
+            as_of,
+            watermark: told.min(as_of),
+            created_at: Some(monitor.created_at.as_millisecond()),
+            deleted_at: monitor.deleted_at.map(Timestamp::as_millisecond),
+            truth: Truth::Decided(seen.decided.remove(&monitor.key).unwrap_or_default()),
+            maintenance: seen.maintenance.remove(&monitor.key).unwrap_or_default(),
+            ..Inputs::nothing(as_of)
+        };
+        Ok((monitor, inputs))
+    });
+    each.collect()
+}
+
+/// Whether nobody looks at the moment, so that nothing is known of it.
+pub async fn unwatched(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<bool> {
+    let swept_at = slo_state::swept_at(conn).await?;
+    Ok(swept_at.is_none_or(|at| now.duration_since(at) > GAP))
 }
 
 /// The time that is told of all the monitors, in milliseconds.

@@ -196,6 +196,14 @@ pub async fn get_even_deleted(conn: &mut PgConnection, uid: Uuid) -> sqlx::Resul
     Ok(rows(conn, key.as_slice(), true).await?.pop())
 }
 
+/// Several by outside id.
+pub async fn by_uids(conn: &mut PgConnection, uids: &[Uuid]) -> sqlx::Result<Vec<SloRow>> {
+    let keys = sqlx::query_scalar!("select slo_id from slo where uid = any($1)", uids)
+        .fetch_all(&mut *conn)
+        .await?;
+    rows(conn, &keys, false).await
+}
+
 pub async fn by_keys(conn: &mut PgConnection, keys: &[i32]) -> sqlx::Result<Vec<SloRow>> {
     rows(conn, keys, false).await
 }

@@ -58,6 +58,7 @@ mod slo_eval;
 mod slo_exchange;
 mod slo_requests;
 mod status_pages;
+mod status_public;
 mod support;
 mod triage;
 mod turmoil;

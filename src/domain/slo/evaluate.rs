@@ -44,6 +44,28 @@ pub struct Inputs {
     pub identity: Identity,
 }
 
+impl Inputs {
+    /// Nothing was seen up to an instant.
+    pub fn nothing(as_of: Millis) -> Self {
+        Self {
+            as_of,
+            watermark: as_of,
+            created_at: None,
+            deleted_at: None,
+            truth: Truth::Decided(Decided::default()),
+            maintenance: Vec::new(),
+            locations: Vec::new(),
+            batches: Vec::new(),
+            plans: Vec::new(),
+            minutes: Vec::new(),
+            summed: false,
+            incidents: Vec::new(),
+            standings: BTreeMap::new(),
+            identity: Identity::default(),
+        }
+    }
+}
+
 /// Where the timeline comes from. Intervals have to reach back to the beginning of an outage that reaches
 /// into the window, and to the longest lookback before the watermark.
 #[derive(Debug, Clone)]
@@ -107,7 +129,7 @@ pub(super) struct View {
 }
 
 impl View {
-    fn of(definition: &Definition, inputs: &Inputs, bounds: Bounds) -> Self {
+    pub(super) fn of(definition: &Definition, inputs: &Inputs, bounds: Bounds) -> Self {
         let end = inputs.watermark.clamp(bounds.start, bounds.end);
         let from = earliest(definition, inputs, bounds);
         let to = inputs.watermark.max(from);

@@ -14,7 +14,7 @@
 //!   [`resolution`]: whether the probe can tell.
 //! * [`evaluate`]: all of it in order, `assemble` (its lists: `breakdown`) into a [`report`], hashed in its one spelling
 //!   ([`canonical`]).
-//! * [`context`]: what documents say beside a report.
+//! * [`context`]: what documents say beside a report. [`daily`]: what a status page shows.
 //! * [`warning`]: what is strange about a definition. [`ratio`], [`natural`]: exact fractions.
 //!   [`difference`]: what two reports say differently.
 
@@ -28,6 +28,7 @@ pub mod canonical;
 pub mod composite;
 pub mod context;
 pub mod counting;
+pub mod daily;
 pub mod definition;
 pub mod difference;
 pub mod document;

@@ -211,6 +211,21 @@ impl Totals {
         self.suppressed += if piece.suppressed { length } else { 0 };
     }
 
+    /// Of two spans that do not overlap.
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            up: self.up + other.up,
+            partial: self.partial + other.partial,
+            down: self.down + other.down,
+            unknown: self.unknown + other.unknown,
+            excluded: self.excluded + other.excluded,
+            paused: self.paused + other.paused,
+            not_monitored: self.not_monitored + other.not_monitored,
+            degraded: self.degraded + other.degraded,
+            suppressed: self.suppressed + other.suppressed,
+        }
+    }
+
     /// The sum of the seven: the length of the span.
     pub fn elapsed(&self) -> Millis {
         self.measured() + self.unknown + self.excluded + self.paused + self.not_monitored

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 
 /// What time, or a verdict, can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(in crate::publish) enum Mark {
     Up,
     Slow,
     Partial,
@@ -16,7 +16,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    fn class(self) -> &'static str {
+    pub(in crate::publish) fn class(self) -> &'static str {
         match self {
             Self::Up => "up",
             Self::Slow => "slow",
@@ -29,7 +29,7 @@ impl Mark {
     }
 
     /// What an area of it is filled with.
-    pub(super) fn fill(self) -> &'static str {
+    pub(in crate::publish) fn fill(self) -> &'static str {
         match self {
             Self::Up => "var(--up)",
             Self::Slow => "var(--slow)",
@@ -43,13 +43,13 @@ impl Mark {
 }
 
 /// The mark, then what it stands for.
-pub(super) fn state(mark: Mark, word: &str) -> Markup {
+pub(in crate::publish) fn state(mark: Mark, word: &str) -> Markup {
     html! {
         span.state { (glyph(mark)) span class={ "w-" (mark.class()) } { (word) } }
     }
 }
 
-pub(super) fn glyph(mark: Mark) -> Markup {
+pub(in crate::publish) fn glyph(mark: Mark) -> Markup {
     html! {
         svg class={ "g " (mark.class()) } viewBox="0 0 12 12" aria-hidden="true" {
             use href={ "#g-" (mark.class()) } {}
@@ -58,12 +58,12 @@ pub(super) fn glyph(mark: Mark) -> Markup {
 }
 
 /// Once a page: what the others point at.
-pub(super) fn definitions() -> Markup {
+pub(in crate::publish) fn definitions() -> Markup {
     PreEscaped(DEFINITIONS.to_owned())
 }
 
 const DEFINITIONS: &str = concat!(
-    r#"<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>"#,
+    r#"<svg class="defs" width="0" height="0" aria-hidden="true"><defs>"#,
     r#"<pattern id="fu" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">"#,
     r#"<rect width="5" height="5" fill="var(--surface)"/><rect width="1.6" height="5" fill="var(--unknown)"/></pattern>"#,
     r#"<pattern id="fm" width="4" height="4" patternUnits="userSpaceOnUse"><rect width="4" height="4" fill="var(--surface)"/>"#,

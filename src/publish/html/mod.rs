@@ -4,7 +4,7 @@
 
 mod budget;
 mod chart;
-mod glyph;
+pub(super) mod glyph;
 mod lists;
 mod method;
 mod verdict;

@@ -7,6 +7,7 @@ use axum::{
     Router,
     body::Body,
     http::{HeaderMap, Method, Request, StatusCode, header},
+    response::Response,
 };
 use http_body_util::BodyExt;
 use jiff::Timestamp;
@@ -172,8 +173,13 @@ impl Api {
             .unwrap();
     }
 
+    /// The answer as it is, before anything of it is read.
+    pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());

@@ -1717,6 +1717,23 @@ export interface paths {
         patch: operations["change_status_update"];
         trace?: never;
     };
+    "/api/v1/status-pages/{id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The page as the public would see it, drafts too. */
+        get: operations["preview_status_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -9996,6 +10013,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StatusPost"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    preview_status_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
                 };
             };
             "4XX": components["responses"]["Error"];
