@@ -1,5 +1,6 @@
 // The life of a status page in the browser: drafted, ordered, published, written on, deleted.
 import assert from "node:assert/strict";
+import { until } from "./browser.mjs";
 
 /** Makes the page `shop` with a part behind which the monitor `checkout` is; resolves to the path of its page. */
 export async function makeStatusPage({ page, quorate, step, out }) {
@@ -38,9 +39,21 @@ export async function makeStatusPage({ page, quorate, step, out }) {
   await parts.getByRole("row", { name: /^Tills .*SLO till-availability/ }).waitFor();
   const pageUrl = new URL(page.url()).pathname;
 
-  step("it is published; a post is written, goes on, is corrected and resolved");
+  step("a draft is seen by those who are signed in alone; published it tells public names and nothing else");
+  const shown = `${quorate.url}/status/shop`;
+  assert.equal((await fetch(shown)).status, 404, "a draft is not there");
+  const preview = await page.getByRole("link", { name: "Preview" }).getAttribute("href");
+  assert.match(await (await page.request.get(quorate.url + preview)).text(), /Shop Example/);
   await page.getByRole("button", { name: "Publish" }).click();
   await page.getByRole("heading", { level: 1, name: /^Public, with 2.parts/ }).waitFor();
+  const html = await until("the public page is there", async () => {
+    const answer = await fetch(shown);
+    return answer.ok ? answer.text() : null;
+  });
+  for (const told of ["Shop Example", "Paying", "Tills", "In every shop"]) assert.match(html, new RegExp(told));
+  for (const kept of ["checkout", "till-availability", "eu-sim"]) assert.doesNotMatch(html, new RegExp(kept));
+
+  step("a post is written, goes on, is corrected and resolved");
   await page.getByRole("button", { name: "Write a post" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Title").fill("Paying fails for most people");
@@ -67,6 +80,10 @@ export async function makeStatusPage({ page, quorate, step, out }) {
   await dialog.getByRole("button", { name: "Save" }).click();
   await post.getByText("We see it and are looking for the cause.").waitFor();
   await page.screenshot({ path: `${out}status-posts.png`, fullPage: true });
+  await until("the public reads it", async () => {
+    const told = await (await fetch(shown)).text();
+    return told.includes("Paying fails for most people") && told.includes("looking for the cause.");
+  });
   await post.getByRole("button", { name: "Resolve" }).click();
   await dialog.getByLabel("Text").fill("Paying works again.");
   await dialog.getByRole("button", { name: "Resolve" }).click();
