@@ -333,3 +333,44 @@ async fn events_are_the_same_one_by_one_and_as_sums() {
         assert_eq!(slo["now"]["coverage"], report["coverage"]["ratio"]);
     }
 }
+
+/// What a visitor gets, without a sign-in.
+async fn visit(scene: &Scene, path: &str) -> Value {
+    let request = axum::http::Request::builder().uri(path).body(axum::body::Body::empty()).unwrap();
+    scene.api.send(request).await.is(200)
+}
+
+#[tokio::test]
+async fn the_public_gets_the_same_numbers() {
+    let (scene, monitor, slos) = scene().await;
+    let objective = &slos[0];
+    let parts = json!([
+        {"name": "Shop", "monitor": monitor},
+        {"name": "Promise", "slo": objective},
+    ]);
+    let page = json!({"name": "Shop", "slug": "shop", "timezone": "Europe/Berlin", "published": true, "days": 30,
+        "groups": [{"name": "All", "parts": parts}]});
+    scene.api.post("status-pages", page).await.is(201);
+    // Thirty civil days of Berlin, today among them.
+    let report = scene.api.get(&format!("slos/{objective}/report")).await.is(200);
+    let watermark = text(&report["window"]["watermark"]);
+    let span = format!("from=2026-02-18T23:00:00.000Z&to={watermark}");
+    let days = scene.api.get(&format!("monitors/{monitor}/availability?{span}")).await.is(200);
+    let three = text(&days["percent"]);
+    let two = &three[..three.len() - 1];
+    let html = text(&visit(&scene, "/status/shop").await);
+    let told = html.matches(&format!("{two}\u{a0}% in 30 days")).count();
+    assert_eq!(told, 2, "{two} of the monitor and of its SLO: {html}");
+
+    // The badge of the SLO is on its own window.
+    let badge = visit(&scene, "/badge/shop/promise.json").await;
+    let pct = text(&report["availability"]["pct"]);
+    assert_eq!(badge["message"], format!("{pct}%"), "{badge}");
+    let badge = visit(&scene, "/badge/shop/shop.json").await;
+    assert_eq!(badge["message"], "up");
+    let summary = visit(&scene, "/status/shop/summary.json").await;
+    let components = summary["components"].as_array().unwrap();
+    let of = |name: &str| components.iter().find(|one| one["name"] == name).unwrap();
+    assert_eq!(of("Shop")["status"], "operational");
+    assert_eq!(of("Promise")["status"], "operational");
+}
