@@ -752,3 +752,53 @@ async fn work_that_comes_again_is_in_the_calendar_each_time() {
     );
     assert!(!html.contains("sekret") && !ics.contains("sekret"));
 }
+
+#[tokio::test]
+async fn parts_that_are_slos_say_what_their_reports_say() {
+    let mut scene = Scene::new().await;
+    scene.api.location("eu").await;
+    let works = watched(&mut scene, up()).await;
+    let down = watched(
+        &mut scene,
+        json!([
+            { "from": CREATED, "to": "2026-04-02T09:30:00Z", "state": "up" },
+            { "from": "2026-04-02T09:30:00Z", "state": "down" },
+        ]),
+    )
+    .await;
+    let (key, checked) = scene.monitor(CREATED).await;
+    scene.past(key, &up()).await;
+    let results: Vec<Value> = ["ok", "ok", "fail", "ok"]
+        .iter()
+        .enumerate()
+        .map(|(n, outcome)| {
+            let at = format!("2026-04-02T09:0{n}:00Z");
+            json!({ "at": at, "location": "eu", "outcome": outcome, "duration_us": 1_000 })
+        })
+        .collect();
+    scene.results(key, &json!(results)).await;
+    scene.wait_for(NOW).await;
+    let window = json!({ "kind": "rolling", "duration": "30d", "timezone": "Europe/Berlin" });
+    let both = json!({ "target_ppb": 990_000_000, "decimals": 2, "composite": "any_down", "window": window });
+    let both = scene.slo(&both, ("members", json!([works, down]))).await;
+    let checks =
+        json!({ "target_ppb": 900_000_000, "decimals": 2, "sli": "probe_ratio", "window": window });
+    let checks = scene.slo(&checks, ("monitor", json!(checked))).await;
+    let parts =
+        [json!({ "name": "Both", "slo": both }), json!({ "name": "Checks", "slo": checks })];
+    page(&scene, json!({ "groups": [{ "parts": parts }] })).await;
+    let html = visit(&scene, "/status/shop").await.is(200);
+    assert!(html.contains("Both does not work since 11:30."), "{html}");
+    assert!(row(&html, "checks").contains(">Works</span>"), "{html}");
+    let asked = "window=2026-03-19T23:00:00Z..2026-04-02T10:00:05Z&as_of=2026-04-02T10:00:05Z";
+    for (slug, slo, of) in [("both", &both, ""), ("checks", &checks, " of checks")] {
+        let report = scene.api.get(&format!("slos/{slo}/report?{asked}")).await.is(200);
+        let told = format!("{}\u{a0}%{of} in 14 days", text(&report["availability"]["pct"]));
+        assert!(row(&html, slug).contains(&told), "{told}: {}", row(&html, slug));
+    }
+    assert!(row(&html, "checks").contains("75.00\u{a0}% of checks"), "{html}");
+    // What a badge says of an SLO is its own window's.
+    let badge = visit(&scene, "/badge/shop/both.json").await.is(200);
+    let badge: Value = serde_json::from_str(&badge).unwrap();
+    assert_eq!(badge["label"], "uptime 30d");
+}
