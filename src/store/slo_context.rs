@@ -23,7 +23,7 @@ use crate::domain::{
         burn,
         context::{
             Change, ChangeKind, Context, FiredAlert, Gap, Incident, LatencySlo, Maintenance,
-            Method, Month,
+            MemberName, Method, Month,
         },
         definition::{Definition, Sli},
         document,
@@ -65,6 +65,7 @@ pub async fn read(
     let names = fleets.iter().map(|f| &f.name).chain(watched.iter().map(|row| &row.name));
     Ok(Context {
         subject: Some(names.cloned().collect::<Vec<_>>().join(", ")).filter(|s| !s.is_empty()),
+        members: watched.iter().filter_map(member).collect(),
         method: method(&slo.values.subject, &watched),
         incidents: incidents.into_iter().map(incident).collect(),
         maintenance: maintenance(conn, &keys, span, inputs, &watched).await?,
@@ -79,6 +80,11 @@ pub async fn read(
         changes: Some(changes),
         ..Context::default()
     })
+}
+
+fn member(row: &WatchedRow) -> Option<MemberName> {
+    let id = row.subject.strip_prefix("monitor:")?;
+    Some(MemberName { id: id.to_owned(), name: row.name.clone() })
 }
 
 /// Cause and first error are those of the moment in which it was decided, or in which it got worse.

@@ -21,6 +21,9 @@ pub struct Context {
     pub customer: Option<String>,
     /// Name of what is watched: a monitor, a fleet, or several monitors joined by commas.
     pub subject: Option<String>,
+    /// Names of a composite's members, whom the report knows by their ids.
+    #[serde(default)]
+    pub members: Vec<MemberName>,
     pub generated_at: Option<Millis>,
     /// When this revision was frozen; none while figures may still change.
     pub frozen_at: Option<Millis>,
@@ -40,6 +43,12 @@ pub struct Context {
     pub changes: Option<Vec<Change>>,
     /// How to get the same figures again, as somebody would type it.
     pub command: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberName {
+    pub id: String,
+    pub name: String,
 }
 
 /// How it was measured, in the words of the monitor's settings.

@@ -190,12 +190,19 @@ fn maintenance_row(view: &View, entry: &Maintenance, kind: &str) -> Markup {
 pub(super) fn locations(view: &View) -> Markup {
     let report = &view.document.report;
     if let Some(members) = &report.members {
+        let names = &view.document.context.members;
+        let name_of = |id: &str| {
+            names
+                .iter()
+                .find(|known| known.id == id)
+                .map_or(id.to_owned(), |known| known.name.clone())
+        };
         let content = html! {
             table {
                 thead { tr { th { "Part" } th.n { "Achieved" } } }
                 tbody {
                     @for member in members {
-                        tr { td { (member.id) } td.n { (crate::publish::wording::percent(member.ratio)) } }
+                        tr { td { (name_of(&member.id)) } td.n { (crate::publish::wording::percent(member.ratio)) } }
                     }
                 }
             }

@@ -14,6 +14,7 @@ use crate::publish::wording::{clock, counted, exact, grouped, pct, percent, plai
 pub(super) fn title(view: &View) -> Markup {
     let (report, context) = (&view.document.report, &view.document.context);
     let window = &report.window;
+    let service = report.slo.service.as_ref().filter(|service| !service.is_empty());
     let bounds = instant(&window.start).zip(instant(&window.end));
     let changed = bounds.and_then(|(from, to)| view.zone.change(from, to));
     let revision = match (report.report_revision, context.frozen_at) {
@@ -32,10 +33,10 @@ pub(super) fn title(view: &View) -> Markup {
                 }
                 h1 { (view.document.name()) ", " (view.period) }
                 p.s {
-                    @if let Some(service) = &report.slo.service { "Service " b { (service) } }
+                    @if let Some(service) = service { "Service " b { (service) } }
                     @if let Some(subject) = &context.subject {
-                        @if report.slo.service.is_some() { ", " }
-                        "watched as " b { (subject) }
+                        @if service.is_some() { ", watched as " } @else { "Watched as " }
+                        b { (subject) }
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use quorate::domain::slo::budget::State;
+use quorate::domain::slo::{budget::State, context::MemberName, report::Member};
 use quorate::publish::document::{Context, Document};
 use quorate::publish::html::page;
 
@@ -26,6 +26,19 @@ fn words(page: &str) -> String {
         }
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn members_are_told_by_their_names() {
+    let mut document = sample::document();
+    let member = |id: &str, ratio| Member { id: id.to_owned(), ratio: Some(ratio) };
+    document.report.members = Some(vec![member("m-1", 0.99951), member("m-2", 0.9)]);
+    document.context.members = vec![MemberName { id: "m-1".into(), name: "till <b>".into() }];
+    document.report.slo.service = Some(String::new());
+    let text = words(&page(&document));
+    assert!(text.contains("till &lt;b&gt; 99.951 %"), "{text}");
+    assert!(text.contains("m-2 90.000 %"), "one of which no name is known: {text}");
+    assert!(!text.contains("Service"), "none is named: {text}");
 }
 
 #[test]

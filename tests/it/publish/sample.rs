@@ -194,6 +194,7 @@ fn context() -> Context {
     Context {
         customer: Some("Shop Example GmbH".into()),
         subject: Some("checkout".into()),
+        members: Vec::new(),
         generated_at: Some(at("2026-11-02T23:10:00Z")),
         frozen_at: Some(at("2026-11-03T23:00:00Z")),
         method: method(),

@@ -105,6 +105,9 @@ export async function makeWiderSlos({ page, quorate, step, out }) {
   await page.getByRole("button", { name: "Add the SLO" }).click();
   const pair = await reportOf();
   await page.getByRole("link", { name: "spare" }).waitFor();
+  assert.match(pair.html, />Parts</);
+  for (const name of ["checkout", "spare"]) assert.match(pair.html, new RegExp(`<td>${name}</td>`));
+  assert.doesNotMatch(pair.html, new RegExp(spare.id), "members are told by their names");
 
   await page.goto(`${quorate.url}/slos/new`);
   await page.getByLabel("Name", { exact: true }).fill("shop-requests");
