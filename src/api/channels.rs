@@ -17,7 +17,7 @@ use super::{
 use crate::{
     domain::{
         Invalid,
-        channel::{self as domain, ChannelConfig, ParsedChannel},
+        channel::{ChannelConfig, ChannelKind, ParsedChannel},
         monitor::Name,
         secret::Secret,
     },
@@ -35,19 +35,13 @@ pub fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(test_channel))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ChannelKind {
-    Email,
-    Webhook,
-}
-
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Channel {
     pub id: Uuid,
     pub name: String,
     pub kind: ChannelKind,
-    /// email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret.
+    /// As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
+    /// headers), and `server` for where it goes.
     #[schema(value_type = Object)]
     pub config: serde_json::Value,
     /// A signing key or password is stored.
@@ -77,6 +71,9 @@ pub struct Delivery {
 pub struct NewChannel {
     pub name: String,
     pub kind: ChannelKind,
+    /// email `{"to": ["ops@shop.example"]}`; webhook `{"url", "headers"}`; slack, teams, discord `{"url"}` of
+    /// their incoming webhook; telegram `{"token", "chat", "thread"?, "server"?}`; ntfy `{"topic", "server"?,
+    /// "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2); alertmanager `{"url", "headers"}`.
     #[schema(value_type = Object)]
     pub config: serde_json::Value,
     /// webhook: the signing key `whsec_…`; one is made, and answered this once, when it is left out.
@@ -153,12 +150,12 @@ async fn create_channel(
 ) -> ApiResult<(StatusCode, Json<SavedChannel>)> {
     let now = state.clock.now();
     let name = Name::parse("name", &body.name)?;
-    let mut parsed = parse(body.kind.into(), body.config, body.secret, None)?;
+    let mut parsed = parse(body.kind, body.config, body.secret, None)?;
     refuse_closed(&state, &parsed)?;
     let made = parsed.ensure_key(super::random());
     let id = store::id_at(now);
     let (config, sealed) = stored(&state, id, &parsed);
-    let kind = domain::ChannelKind::from(body.kind);
+    let kind = body.kind;
     let least = body.min_severity.map_or(kind.default_min_severity().name(), Severity::word);
     let values = ChannelValues {
         name: name.as_str(),
@@ -204,7 +201,7 @@ async fn change_channel(
     let name = body.name.as_deref().map(|name| Name::parse("name", name)).transpose()?;
     let mut tx = state.pool.begin().await?;
     let old = load(&mut tx, id).await?;
-    let kind = domain::ChannelKind::from_word(&old.kind)
+    let kind = ChannelKind::from_word(&old.kind)
         .ok_or_else(|| anyhow::anyhow!("a channel of kind {} is stored", old.kind))?;
     let (config, sealed) = if body.config.is_some() || body.secret.is_some() {
         let kept = notify::open_channel(&state.sealer, &old).ok();
@@ -272,13 +269,25 @@ async fn test_channel(
     Ok(Json(state.notifier.test_channel(id).await?.into()))
 }
 
+/// Refuses a channel that cannot carry what is no alert, under the name of the field that names it.
+pub fn must_carry_news(field: &str, channel: &Row) -> ApiResult<()> {
+    match ChannelKind::from_word(&channel.kind) {
+        Some(kind) if !kind.carries_news() => Err(ApiError::given(
+            field,
+            &channel.name,
+            "carries alerts only: choose mail, a webhook or a chat",
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn subject(id: Uuid) -> String {
     format!("channel:{id}")
 }
 
 /// A configuration with the key that was given beside it, if one was.
 fn parse(
-    kind: domain::ChannelKind,
+    kind: ChannelKind,
     mut config: Value,
     secret: Option<String>,
     kept: Option<&ParsedChannel>,
@@ -296,7 +305,12 @@ fn parse(
 /// An address that nothing will ever be sent to.
 fn refuse_closed(state: &AppState, parsed: &ParsedChannel) -> Result<(), Invalid> {
     match state.notifier.closed(&parsed.config) {
-        Some(blocked) => Err(Invalid::new("config.url", blocked.by_coordinator())),
+        Some(blocked) => {
+            let shown = parsed.config.to_json();
+            let hosted = shown.get("server").is_some() && shown.get("url").is_none();
+            let field = if hosted { "config.server" } else { "config.url" };
+            Err(Invalid::new(field, blocked.by_coordinator()))
+        }
         None => Ok(()),
     }
 }
@@ -321,15 +335,6 @@ async fn load(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     store::channels::get(conn, id).await?.ok_or(ApiError::NotFound("channel"))
 }
 
-impl From<ChannelKind> for domain::ChannelKind {
-    fn from(kind: ChannelKind) -> Self {
-        match kind {
-            ChannelKind::Email => Self::Email,
-            ChannelKind::Webhook => Self::Webhook,
-        }
-    }
-}
-
 impl From<Row> for Channel {
     fn from(row: Row) -> Self {
         let health = row.health;
@@ -343,10 +348,7 @@ impl From<Row> for Channel {
         Self {
             id: row.id,
             name: row.name,
-            kind: match row.kind.as_str() {
-                "webhook" => ChannelKind::Webhook,
-                _ => ChannelKind::Email,
-            },
+            kind: ChannelKind::from_word(&row.kind).unwrap_or(ChannelKind::Webhook),
             config: row.config,
             has_secret: row.sealed.is_some(),
             default: row.is_default,

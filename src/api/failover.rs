@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::{
     AppState,
     auth::{Editor, Viewer},
+    channels::must_carry_news,
     error::{ApiError, ApiResult},
     failover_now::FailoverNow,
     monitors::{etag, if_match},
@@ -282,8 +283,10 @@ async fn known(conn: &mut PgConnection, group: &Group, channels: &[Uuid]) -> Api
     }
     let known = store::channels::list(conn).await?;
     for (i, id) in channels.iter().enumerate() {
-        if !known.iter().any(|channel| channel.id == *id) {
-            return Err(ApiError::invalid(format!("channels[{i}]"), format!("{id} is no channel")));
+        let field = format!("channels[{i}]");
+        match known.iter().find(|channel| channel.id == *id) {
+            Some(channel) => must_carry_news(&field, channel)?,
+            None => return Err(ApiError::invalid(field, format!("{id} is no channel"))),
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     AppState,
     auth::{Editor, Viewer},
+    channels::must_carry_news,
     error::{ApiError, ApiResult},
     monitors::{etag, if_match},
     report_times::UPCOMING,
@@ -261,7 +262,9 @@ async fn read(
         (Some(word), _) => {
             let known = store::channels::list(conn).await?;
             let found = known.iter().find(|c| c.name == word || c.id.to_string() == word);
-            found.map(|c| c.id).ok_or_else(|| ApiError::given("channel", &word, "is no channel"))?
+            let found = found.ok_or_else(|| ApiError::given("channel", &word, "is no channel"))?;
+            must_carry_news("channel", found)?;
+            found.id
         }
         (None, Some(old)) => old.channel,
         (None, None) => return Err(missing("channel")),

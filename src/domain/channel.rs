@@ -5,7 +5,8 @@ mod config;
 mod mail;
 
 pub use config::{
-    ChannelConfig, ChannelSecrets, EmailConfig, ParsedChannel, WebhookConfig, key_bytes,
+    AlertmanagerConfig, ChannelConfig, ChannelSecrets, EmailConfig, HookConfig, NtfyConfig,
+    PagerDutyConfig, ParsedChannel, TelegramConfig, WebhookConfig, key_bytes,
 };
 pub use mail::{Login, MailServer, MailTls};
 
@@ -20,16 +21,40 @@ use super::notice::Severity;
 pub enum ChannelKind {
     Email,
     Webhook,
+    Slack,
+    Teams,
+    Discord,
+    Telegram,
+    Ntfy,
+    PagerDuty,
+    Alertmanager,
 }
 
 impl ChannelKind {
-    pub const ALL: [ChannelKind; 2] = [ChannelKind::Email, ChannelKind::Webhook];
+    pub const ALL: [ChannelKind; 9] = [
+        ChannelKind::Email,
+        ChannelKind::Webhook,
+        ChannelKind::Slack,
+        ChannelKind::Teams,
+        ChannelKind::Discord,
+        ChannelKind::Telegram,
+        ChannelKind::Ntfy,
+        ChannelKind::PagerDuty,
+        ChannelKind::Alertmanager,
+    ];
 
     /// The word in the database and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             ChannelKind::Email => "email",
             ChannelKind::Webhook => "webhook",
+            ChannelKind::Slack => "slack",
+            ChannelKind::Teams => "teams",
+            ChannelKind::Discord => "discord",
+            ChannelKind::Telegram => "telegram",
+            ChannelKind::Ntfy => "ntfy",
+            ChannelKind::PagerDuty => "pagerduty",
+            ChannelKind::Alertmanager => "alertmanager",
         }
     }
 
@@ -39,24 +64,25 @@ impl ChannelKind {
 
     /// From which severity on a channel of this kind hears, unless it says otherwise.
     pub fn default_min_severity(self) -> Severity {
-        match self {
-            ChannelKind::Email | ChannelKind::Webhook => Severity::Degraded,
-        }
+        if self.pages() { Severity::Down } else { Severity::Degraded }
     }
 
     /// Whether it wakes people up. An incident that was over before such a channel could be told is
     /// not told there at all.
     pub fn pages(self) -> bool {
-        match self {
-            ChannelKind::Email | ChannelKind::Webhook => false,
-        }
+        self == ChannelKind::PagerDuty
+    }
+
+    /// Whether it can carry what is no alert: reports, and what a failover group serves.
+    pub fn carries_news(self) -> bool {
+        !matches!(self, ChannelKind::PagerDuty | ChannelKind::Alertmanager)
     }
 
     /// When a delivery that failed is tried again.
     pub fn schedule(self) -> Schedule {
         match self {
-            ChannelKind::Email => Schedule::PEOPLE,
             ChannelKind::Webhook => Schedule::WEBHOOK,
+            _ => Schedule::PEOPLE,
         }
     }
 }

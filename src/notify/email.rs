@@ -20,7 +20,7 @@ use lettre::{
 
 use super::{
     Content, Parcel, Sent, Verdict, mail_body,
-    message::{self, Message, Surroundings},
+    message::{Message, Surroundings},
     report, unsubscribe,
 };
 use crate::{
@@ -54,12 +54,7 @@ pub(super) async fn send(
     sealer: &Sealer,
     limit: Duration,
 ) -> Sent {
-    let message = match parcel.content {
-        Content::Notice(notice) => message::compose(notice, around),
-        Content::Failover(notice) => message::compose_failover(notice, around),
-        Content::Report(document) => report::compose(document, around),
-        Content::Test { name } => message::compose_test(name, parcel.now, around),
-    };
+    let message = parcel.message(around);
     let mut progress = Progress { reached: parcel.reached.to_vec(), ..Progress::default() };
     let all = deliver_all(server, to, parcel, &message, around, sealer, &mut progress);
     if tokio::time::timeout(limit, all).await.is_err() {

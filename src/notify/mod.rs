@@ -12,13 +12,22 @@
 //! * In order per incident and channel: nothing is sent while an earlier notice of the pair waits.
 //! * Nothing here reads the clock but through [`Clock`], and chance only spreads repeats.
 
+mod alertmanager;
+mod chat;
 mod deliver;
+mod discord;
 mod email;
 mod mail_body;
 pub mod message;
+mod ntfy;
+mod pagerduty;
+mod post;
 mod report;
 #[cfg(test)]
 mod sample;
+mod slack;
+mod teams;
+mod telegram;
 mod unsubscribe;
 mod webhook;
 
@@ -50,7 +59,8 @@ use crate::{
     net::{Guard, GuardedClient, Resolver},
     store::seal::Sealer,
 };
-use message::Surroundings;
+use message::{Message, Surroundings};
+use post::Post;
 
 /// One attempt may take so long, and a lease is twice that: whoever still sends also still holds it.
 pub const SEND_TIMEOUT: Duration = Duration::from_secs(15);
@@ -154,8 +164,8 @@ impl Notifier {
     ) -> Result<Self, NotifyError> {
         let wrong =
             |what: &str, e: &dyn std::fmt::Display| NotifyError::Start(format!("{what}: {e}"));
-        let tls = webhook::tls(settings.extra_ca.as_deref())
-            .map_err(|e| wrong("TLS for webhooks", &e))?;
+        let tls =
+            post::tls(settings.extra_ca.as_deref()).map_err(|e| wrong("TLS for webhooks", &e))?;
         let resolver = Resolver::system().map_err(|e| wrong("the system's resolver", &e))?;
         let http = settings
             .guard
@@ -173,10 +183,7 @@ impl Notifier {
 
     /// Why nothing would ever be sent to a channel: its URL holds an address that is closed here.
     pub fn closed(&self, channel: &ChannelConfig) -> Option<Blocked> {
-        match channel {
-            ChannelConfig::Webhook(webhook) => self.0.settings.guard.check_url(&webhook.url).err(),
-            ChannelConfig::Email(_) => None,
-        }
+        channel.place().and_then(|url| self.0.settings.guard.check_url(url).err())
     }
 
     /// Totals since the start, for `/metrics`.
@@ -271,14 +278,15 @@ impl Notifier {
         parcel: &Parcel<'_>,
         around: &Surroundings,
     ) -> Sent {
-        match &channel.config {
-            ChannelConfig::Email(config) => match self.mail_server().await {
+        if let ChannelConfig::Email(config) = &channel.config {
+            return match self.mail_server().await {
                 Ok(server) => self.mail(&server, &config.to, parcel, around).await,
                 Err(answer) => Sent::later(answer),
-            },
-            ChannelConfig::Webhook(config) => {
-                webhook::send(&self.0.http, config, &channel.secrets, parcel, around).await
-            }
+            };
+        }
+        match request(channel, parcel, around) {
+            Ok(post) => post.send(&self.0.http, parcel.now).await,
+            Err(answer) => Sent::new(Verdict::Never, answer),
         }
     }
 
@@ -331,6 +339,48 @@ impl Notifier {
     }
 }
 
+/// What is posted to a channel that is no mail, or why nothing can be.
+fn request(
+    channel: &ParsedChannel,
+    parcel: &Parcel<'_>,
+    around: &Surroundings,
+) -> Result<Post, String> {
+    const LOST: &str = "the channel's secret is missing; enter it again";
+    let secrets = &channel.secrets;
+    let token = secrets.token.as_ref().map(|token| token.expose().as_str());
+    let hook = || token.and_then(|url| Url::parse(url).ok()).ok_or(LOST);
+    let message = || parcel.message(around);
+    let no_news = || "it carries alerts only, no reports and no word on failover".to_owned();
+    let (url, body) = match &channel.config {
+        ChannelConfig::Email(_) => return Err("mail is not posted".to_owned()),
+        ChannelConfig::Webhook(config) => {
+            return Ok(webhook::request(config, secrets, parcel, around));
+        }
+        ChannelConfig::Slack(_) => (hook()?, slack::body(&message())),
+        ChannelConfig::Teams(_) => (hook()?, teams::body(&message())),
+        ChannelConfig::Discord(_) => (discord::address(hook()?), discord::body(&message())),
+        ChannelConfig::Telegram(config) => {
+            let address = telegram::address(config, token.ok_or(LOST)?).ok_or(LOST)?;
+            (address, telegram::body(config, &message()))
+        }
+        ChannelConfig::Ntfy(config) => (config.server.clone(), ntfy::body(config, &message())),
+        ChannelConfig::PagerDuty(config) => {
+            let address = pagerduty::address(config).ok_or(LOST)?;
+            let body = pagerduty::body(token.ok_or(LOST)?, parcel, around);
+            (address, body.ok_or_else(no_news)?)
+        }
+        ChannelConfig::Alertmanager(config) => {
+            let address = alertmanager::address(config).ok_or(LOST)?;
+            (address, alertmanager::body(parcel, around).ok_or_else(no_news)?)
+        }
+    };
+    let mut post = Post::json(url, body.to_string());
+    if let (ChannelConfig::Ntfy(_), Some(token)) = (&channel.config, token) {
+        post.header("authorization", &format!("Bearer {token}"));
+    }
+    Ok(post.with_secrets(secrets))
+}
+
 /// One thing to send.
 struct Parcel<'a> {
     /// The id that the receiver sees, the same on every attempt.
@@ -341,6 +391,18 @@ struct Parcel<'a> {
     content: Content<'a>,
     /// Who has it already (mail addresses).
     reached: &'a [String],
+}
+
+impl Parcel<'_> {
+    /// What people read.
+    fn message(&self, around: &Surroundings) -> Message {
+        match self.content {
+            Content::Notice(notice) => message::compose(notice, around),
+            Content::Failover(notice) => message::compose_failover(notice, around),
+            Content::Report(document) => report::compose(document, around),
+            Content::Test { name } => message::compose_test(name, self.now, around),
+        }
+    }
 }
 
 enum Content<'a> {

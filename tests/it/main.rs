@@ -36,6 +36,7 @@ mod layering;
 mod logs_cli;
 mod maintenance_plans;
 mod metrics;
+mod notify_channels;
 mod notify_mail;
 mod notify_outbox;
 mod notify_webhook;

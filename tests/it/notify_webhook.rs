@@ -36,6 +36,7 @@ async fn it_is_signed_and_carries_the_facts() {
     assert!(!received.is_signed_by("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"));
     assert_eq!(received.headers["content-type"], "application/json");
     assert_eq!(received.headers["x-team"], "blue");
+    assert_eq!(received.path, "/hook?token=t0ken");
     let json = received.json();
     assert_eq!(json["type"], "incident.opened");
     assert_eq!(json["data"]["monitor"]["name"], "checkout");

@@ -4,6 +4,7 @@
 //! `config` column, what must not (signing key, header values) is sealed. Going out, a hidden value is
 //! null; coming in again, null means "as it was".
 
+mod hosted;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::ChannelKind;
 use crate::domain::{Invalid, fields::unknown_field, secret::Secret};
+pub use hosted::{AlertmanagerConfig, HookConfig, NtfyConfig, PagerDutyConfig, TelegramConfig};
 pub use webhook::key_bytes;
 use webhook::{KEY_PREFIX, parse_webhook};
 
@@ -19,6 +21,13 @@ use webhook::{KEY_PREFIX, parse_webhook};
 pub enum ChannelConfig {
     Email(EmailConfig),
     Webhook(WebhookConfig),
+    Slack(HookConfig),
+    Teams(HookConfig),
+    Discord(HookConfig),
+    Telegram(TelegramConfig),
+    Ntfy(NtfyConfig),
+    PagerDuty(PagerDutyConfig),
+    Alertmanager(AlertmanagerConfig),
 }
 
 /// `{"to":["ops@example.com"]}`
@@ -43,6 +52,9 @@ pub struct ChannelSecrets {
     /// Webhook signing key, `whsec_` and base64 of 24 to 64 bytes.
     pub key: Option<Secret<String>>,
     pub headers: BTreeMap<String, Secret<String>>,
+    /// What lets us in at a hosted service: the whole address of a chat's webhook, a bot's token, an
+    /// access token, a routing key.
+    pub token: Option<Secret<String>>,
 }
 
 /// A configuration in its two parts.
@@ -65,19 +77,16 @@ impl ChannelConfig {
     ) -> Result<ParsedChannel, Invalid> {
         let fields =
             config.as_object().ok_or_else(|| Invalid::new("config", "must be an object"))?;
-        match kind {
-            ChannelKind::Email => parse_email(fields),
-            ChannelKind::Webhook => parse_webhook(fields, |url| match kept {
-                Some(ParsedChannel { config: ChannelConfig::Webhook(before), secrets }) => {
-                    let mut secrets = secrets.clone();
-                    if before.url.origin() != url.origin() {
-                        secrets.headers.clear();
-                    }
-                    secrets
-                }
-                _ => ChannelSecrets::default(),
-            }),
-        }
+        let kept = kept.filter(|kept| kept.config.kind() == kind);
+        read(kind, fields, |url| {
+            let Some(kept) = kept else { return ChannelSecrets::default() };
+            let mut secrets = kept.secrets.clone();
+            if kept.config.place().is_some_and(|before| before.origin() != url.origin()) {
+                secrets.headers.clear();
+                secrets.token = None;
+            }
+            secrets
+        })
         .map_err(|invalid| invalid.under("config"))
     }
 
@@ -89,17 +98,35 @@ impl ChannelConfig {
     ) -> Result<ParsedChannel, Invalid> {
         let fields =
             config.as_object().ok_or_else(|| Invalid::new("config", "must be an object"))?;
-        match kind {
-            ChannelKind::Email => parse_email(fields),
-            ChannelKind::Webhook => parse_webhook(fields, |_| secrets.clone()),
-        }
-        .map_err(|invalid| invalid.under("config"))
+        read(kind, fields, |_| secrets.clone()).map_err(|invalid| invalid.under("config"))
     }
 
     pub fn kind(&self) -> ChannelKind {
         match self {
             ChannelConfig::Email(_) => ChannelKind::Email,
             ChannelConfig::Webhook(_) => ChannelKind::Webhook,
+            ChannelConfig::Slack(_) => ChannelKind::Slack,
+            ChannelConfig::Teams(_) => ChannelKind::Teams,
+            ChannelConfig::Discord(_) => ChannelKind::Discord,
+            ChannelConfig::Telegram(_) => ChannelKind::Telegram,
+            ChannelConfig::Ntfy(_) => ChannelKind::Ntfy,
+            ChannelConfig::PagerDuty(_) => ChannelKind::PagerDuty,
+            ChannelConfig::Alertmanager(_) => ChannelKind::Alertmanager,
+        }
+    }
+
+    /// The server that it is sent to, without what must not be shown; none for mail.
+    pub fn place(&self) -> Option<&url::Url> {
+        match self {
+            ChannelConfig::Email(_) => None,
+            ChannelConfig::Webhook(webhook) => Some(&webhook.url),
+            ChannelConfig::Slack(hook)
+            | ChannelConfig::Teams(hook)
+            | ChannelConfig::Discord(hook) => Some(&hook.server),
+            ChannelConfig::Telegram(telegram) => Some(&telegram.server),
+            ChannelConfig::Ntfy(ntfy) => Some(&ntfy.server),
+            ChannelConfig::PagerDuty(pagerduty) => Some(&pagerduty.server),
+            ChannelConfig::Alertmanager(alertmanager) => Some(&alertmanager.url),
         }
     }
 
@@ -108,10 +135,31 @@ impl ChannelConfig {
         match self {
             ChannelConfig::Email(email) => json!({ "to": email.to }),
             ChannelConfig::Webhook(webhook) => {
-                let headers: Map<String, Value> =
-                    webhook.headers.iter().map(|name| (name.clone(), Value::Null)).collect();
-                json!({ "url": webhook.url.as_str(), "headers": headers })
+                json!({ "url": webhook.url.as_str(), "headers": hidden(&webhook.headers) })
             }
+            ChannelConfig::Slack(hook)
+            | ChannelConfig::Teams(hook)
+            | ChannelConfig::Discord(hook) => {
+                json!({ "url": null, "server": hook.server.as_str() })
+            }
+            ChannelConfig::Telegram(telegram) => json!({
+                "token": null,
+                "chat": telegram.chat,
+                "thread": telegram.thread,
+                "server": telegram.server.as_str(),
+            }),
+            ChannelConfig::Ntfy(ntfy) => json!({
+                "server": ntfy.server.as_str(),
+                "topic": ntfy.topic,
+                "token": null,
+            }),
+            ChannelConfig::PagerDuty(pagerduty) => {
+                json!({ "routing_key": null, "server": pagerduty.server.as_str() })
+            }
+            ChannelConfig::Alertmanager(alertmanager) => json!({
+                "url": alertmanager.url.as_str(),
+                "headers": hidden(&alertmanager.headers),
+            }),
         }
     }
 
@@ -119,12 +167,44 @@ impl ChannelConfig {
     pub fn destination(&self) -> String {
         match self {
             ChannelConfig::Email(email) => email.to.join(", "),
-            ChannelConfig::Webhook(webhook) => {
-                let mut url = webhook.url.clone();
+            ChannelConfig::Webhook(WebhookConfig { url, .. })
+            | ChannelConfig::Alertmanager(AlertmanagerConfig { url, .. }) => {
+                let mut url = url.clone();
                 url.set_query(None);
                 url.to_string()
             }
+            ChannelConfig::Telegram(telegram) => format!("chat {}", telegram.chat),
+            ChannelConfig::Ntfy(ntfy) => format!("{}{}", ntfy.server, ntfy.topic),
+            ChannelConfig::Slack(HookConfig { server })
+            | ChannelConfig::Teams(HookConfig { server })
+            | ChannelConfig::Discord(HookConfig { server })
+            | ChannelConfig::PagerDuty(PagerDutyConfig { server }) => {
+                server.host_str().unwrap_or_default().to_owned()
+            }
         }
+    }
+}
+
+fn hidden(names: &[String]) -> Map<String, Value> {
+    names.iter().map(|name| (name.clone(), Value::Null)).collect()
+}
+
+/// `kept` gives the secrets that are there already, by the server that is asked for now.
+fn read(
+    kind: ChannelKind,
+    fields: &Map<String, Value>,
+    kept: impl FnOnce(&url::Url) -> ChannelSecrets,
+) -> Result<ParsedChannel, Invalid> {
+    match kind {
+        ChannelKind::Email => parse_email(fields),
+        ChannelKind::Webhook => parse_webhook(fields, kept),
+        ChannelKind::Slack => hosted::parse_hook(fields, kept, ChannelConfig::Slack),
+        ChannelKind::Teams => hosted::parse_hook(fields, kept, ChannelConfig::Teams),
+        ChannelKind::Discord => hosted::parse_hook(fields, kept, ChannelConfig::Discord),
+        ChannelKind::Telegram => hosted::parse_telegram(fields, kept),
+        ChannelKind::Ntfy => hosted::parse_ntfy(fields, kept),
+        ChannelKind::PagerDuty => hosted::parse_pagerduty(fields, kept),
+        ChannelKind::Alertmanager => hosted::parse_alertmanager(fields, kept),
     }
 }
 
@@ -145,7 +225,7 @@ impl ParsedChannel {
 
 impl ChannelSecrets {
     pub fn is_empty(&self) -> bool {
-        self.key.is_none() && self.headers.is_empty()
+        self.key.is_none() && self.headers.is_empty() && self.token.is_none()
     }
 
     /// The text that is sealed; [`ChannelSecrets::from_text`] reads it back.
@@ -156,7 +236,8 @@ impl ChannelSecrets {
             .map(|(name, value)| (name.as_str(), value.expose().as_str()))
             .collect();
         let key = self.key.as_ref().map(|key| key.expose().as_str());
-        Secret::new(json!({ "key": key, "headers": headers }).to_string())
+        let token = self.token.as_ref().map(|token| token.expose().as_str());
+        Secret::new(json!({ "key": key, "headers": headers, "token": token }).to_string())
     }
 
     /// None when it is not what [`ChannelSecrets::to_text`] writes.
@@ -165,6 +246,8 @@ impl ChannelSecrets {
         let headers = value.get("headers")?.as_object()?;
         Some(Self {
             key: value.get("key")?.as_str().map(Secret::from),
+            // Absent in what older versions wrote.
+            token: value.get("token").and_then(Value::as_str).map(Secret::from),
             headers: headers
                 .iter()
                 .map(|(name, value)| Some((name.clone(), Secret::from(value.as_str()?))))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::notify::message;
 use crate::notify::sample::outage;
 
 fn conclude(

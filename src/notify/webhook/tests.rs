@@ -78,15 +78,3 @@ fn an_end_as_json() {
 fn a_test_as_json() {
     insta::assert_snapshot!(pretty(Content::Test { name: "ops hook" }));
 }
-
-#[test]
-fn retry_after_is_read_in_both_forms() {
-    let now = "2026-11-17T02:00:00Z".parse().unwrap();
-    let secs = |text| retry_after(text, now).map(|span| span.as_secs());
-    assert_eq!(secs("120"), Some(120));
-    assert_eq!(secs(" 0 "), Some(0));
-    assert_eq!(secs("Tue, 17 Nov 2026 02:01:30 GMT"), Some(90));
-    assert_eq!(secs("Tue, 17 Nov 2026 01:00:00 GMT"), Some(0), "already past");
-    assert_eq!(secs("-5"), None);
-    assert_eq!(secs("soon"), None);
-}

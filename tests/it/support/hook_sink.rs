@@ -44,6 +44,8 @@ struct Shared {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
+    /// Path and query.
+    pub(crate) path: String,
     /// Lower-case names.
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: String,
@@ -158,7 +160,9 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
         }
     };
     let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
-    assert!(text.starts_with("POST /hook?token=t0ken HTTP/1.1"), "{text}");
+    let line = text.lines().next().unwrap();
+    let path = line.strip_prefix("POST ").and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
+    let path = path.unwrap_or_else(|| panic!("{line}")).to_owned();
     let headers: HashMap<String, String> = text
         .lines()
         .filter_map(|line| line.split_once(": "))
@@ -170,5 +174,5 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
         let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
         bytes.extend_from_slice(&chunk[..read]);
     }
-    Some(Received { headers, body: String::from_utf8(bytes[head + 4..].to_vec()).unwrap() })
+    Some(Received { path, headers, body: String::from_utf8(bytes[head + 4..].to_vec()).unwrap() })
 }

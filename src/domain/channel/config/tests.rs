@@ -112,3 +112,61 @@ fn webhook_refusals_name_the_field() {
     refused(Webhook, with("secret", json!("whsec_!")), "config.secret", "base64");
     refused(Webhook, with("secret", json!("whsec_c2hvcnQ=")), "config.secret", "24 to 64");
 }
+
+#[test]
+fn what_lets_us_in_is_never_shown_and_stays_when_it_is_not_given_again() {
+    let key = "0123456789abcdef0123456789abcdef";
+    let cases = [
+        (ChannelKind::Slack, json!({"url": "https://hooks.slack.com/services/T/B/s3cret"})),
+        (ChannelKind::Teams, json!({"url": "https://x.logic.azure.com/w/1?sig=s3cret"})),
+        (ChannelKind::Discord, json!({"url": "https://discord.com/api/webhooks/1/s3cret"})),
+        (ChannelKind::Telegram, json!({"token": "1:s3cret", "chat": "@ops_news"})),
+        (ChannelKind::Ntfy, json!({"topic": "ops", "token": "tk_s3cret"})),
+        (ChannelKind::PagerDuty, json!({"routing_key": key})),
+        (
+            ChannelKind::Alertmanager,
+            json!({"url": "http://am:9093", "headers": {"authorization": "s3cret"}}),
+        ),
+    ];
+    for (kind, config) in cases {
+        let parsed = parse(kind, config).unwrap();
+        assert_eq!(parsed.config.kind(), kind);
+        let shown = parsed.config.to_json();
+        for text in [shown.to_string(), parsed.config.destination(), format!("{parsed:?}")] {
+            assert!(!text.contains("s3cret") && !text.contains(key), "{kind:?}: {text}");
+        }
+        // Stored and opened again, and sent back as it is shown.
+        let text = parsed.secrets.to_text();
+        let secrets = ChannelSecrets::from_text(&text).unwrap();
+        assert_eq!(ChannelConfig::stored(kind, &shown, &secrets).unwrap(), parsed);
+        assert_eq!(ChannelConfig::parse(kind, &shown, Some(&parsed)).unwrap(), parsed);
+        // Somewhere else, a secret has to be entered again.
+        let mut elsewhere = shown.clone();
+        let place = if elsewhere.get("server").is_some() { "server" } else { "url" };
+        elsewhere[place] = "https://elsewhere.example/".into();
+        match ChannelConfig::parse(kind, &elsewhere, Some(&parsed)) {
+            Err(refused) => assert!(
+                refused.message.contains("need") || refused.message.contains("enter"),
+                "{refused}"
+            ),
+            Ok(parsed) => assert!(parsed.secrets.is_empty(), "{kind:?}"),
+        }
+    }
+}
+
+#[test]
+fn refusals_of_services_name_the_field() {
+    use ChannelKind::{Ntfy, PagerDuty, Slack, Telegram};
+    refused(Slack, json!({}), "config.url", "is needed");
+    refused(Slack, json!({"url": "ftp://x.example"}), "config.url", "https://");
+    refused(Slack, json!({"url": "https://x.example", "room": 1}), "config.room", "known are url");
+    refused(Telegram, json!({"chat": "@ops_news"}), "config.token", "BotFather");
+    refused(Telegram, json!({"token": "nonsense", "chat": 1}), "config.token", "bot token");
+    refused(Telegram, json!({"token": "1:a", "chat": "ops"}), "config.chat", "@name");
+    refused(Telegram, json!({"token": "1:a"}), "config.chat", "is needed");
+    refused(Telegram, json!({"token": "1:a", "chat": 1, "thread": -1}), "config.thread", "number");
+    refused(Ntfy, json!({"topic": "a b"}), "config.topic", "letters");
+    refused(Ntfy, json!({"topic": "a", "server": "ntfy"}), "config.server", "URL");
+    refused(PagerDuty, json!({"routing_key": "short"}), "config.routing_key", "32");
+    refused(PagerDuty, json!({"routing_key": 5}), "config.routing_key", "text");
+}

@@ -68,11 +68,11 @@ pub(super) fn parse_webhook(
             url,
             headers: headers.keys().cloned().collect(),
         }),
-        secrets: ChannelSecrets { key, headers },
+        secrets: ChannelSecrets { key, headers, token: None },
     })
 }
 
-fn parse_url(value: Option<&Value>) -> Result<url::Url, Invalid> {
+pub(super) fn parse_url(value: Option<&Value>) -> Result<url::Url, Invalid> {
     let text = value
         .and_then(Value::as_str)
         .ok_or_else(|| Invalid::new("url", "is needed: the address to post to"))?
@@ -101,7 +101,7 @@ fn parse_url(value: Option<&Value>) -> Result<url::Url, Invalid> {
     Ok(url)
 }
 
-fn parse_headers(
+pub(super) fn parse_headers(
     headers: &Map<String, Value>,
     kept: &ChannelSecrets,
 ) -> Result<BTreeMap<String, Secret<String>>, Invalid> {

@@ -5,14 +5,15 @@ import { api, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Refusal } from "../../components/Status";
 import { showRefusal } from "../../lib/formErrors";
+import { configOf, headersOf, kindOf, type Kind } from "./kinds";
 
 type Channel = Schemas["Channel"];
-type Kind = Schemas["ChannelKind"];
 
 interface Values {
   name: string;
   to: string[];
-  url: string;
+  /** By the name of the kind's field. */
+  entered: Record<string, string>;
   headers: string;
   secret: string;
   default: boolean;
@@ -24,17 +25,6 @@ export const severities = [
   { value: "partial", label: "partial and worse" },
   { value: "down", label: "down only" },
 ];
-
-function headersOf(text: string): Record<string, string> | null {
-  const out: Record<string, string> = {};
-  for (const line of text.split("\n")) {
-    if (line.trim() === "") continue;
-    const at = line.indexOf(":");
-    if (at < 1) return null;
-    out[line.slice(0, at).trim()] = line.slice(at + 1).trim();
-  }
-  return out;
-}
 
 /** Adds a channel of a kind, or changes one. `done` gets the signing key when one was made. */
 export function ChannelForm({
@@ -49,31 +39,45 @@ export function ChannelForm({
   const create = api.useMutation("post", "/api/v1/channels");
   const change = api.useMutation("patch", "/api/v1/channels/{id}");
   const [refused, setRefused] = useState<string | null>(null);
-  const config = (channel?.config ?? {}) as { to?: string[]; url?: string; headers?: Record<string, string> };
+  const config = (channel?.config ?? {}) as Record<string, unknown> & {
+    to?: string[];
+    headers?: Record<string, string | null>;
+  };
+  const of = kindOf(kind);
   const form = useForm<Values>({
     initialValues: {
       name: channel?.name ?? "",
       to: config.to ?? [],
-      url: config.url ?? "",
+      entered: Object.fromEntries(of.fields.map((field) => [field.name, String(config[field.name] ?? "")])),
       headers: Object.entries(config.headers ?? {})
-        .map(([name, value]) => `${name}: ${value}`)
+        .map(([name, value]) => `${name}: ${value ?? ""}`)
         .join("\n"),
       secret: "",
       default: channel?.default ?? true,
-      min_severity: channel?.min_severity ?? "degraded",
+      min_severity: channel?.min_severity ?? (kind === "pagerduty" ? "down" : "degraded"),
     },
   });
   const submit = form.onSubmit((v) => {
     setRefused(null);
     const headers = headersOf(v.headers);
-    if (kind === "webhook" && headers === null)
+    if (of.headers && headers === null)
       return form.setFieldError("headers", "Write each as name: value, one a line.");
     const body = {
       name: v.name,
       config:
         kind === "email"
           ? { to: v.to }
-          : { url: v.url.trim(), ...(headers && Object.keys(headers).length > 0 ? { headers } : {}) },
+          : {
+              ...configOf(of, v.entered),
+              // An empty value keeps the stored one.
+              ...(headers && Object.keys(headers).length > 0
+                ? {
+                    headers: Object.fromEntries(
+                      Object.entries(headers).map(([name, value]) => [name, value === "" ? null : value]),
+                    ),
+                  }
+                : {}),
+            },
       default: v.default,
       min_severity: v.min_severity as Schemas["Severity"],
       ...(v.secret === "" ? {} : { secret: v.secret }),
@@ -85,6 +89,7 @@ export function ChannelForm({
             .replace(/^config\./, "")
             .replace(/\[.*$/, "")
             .replace(/\..*$/, "");
+          if (f in v.entered) return `entered.${f}`;
           return f in v ? f : null;
         }),
       );
@@ -103,7 +108,7 @@ export function ChannelForm({
     <form className="form" onSubmit={submit} noValidate>
       <TextInput
         label="Name"
-        placeholder={kind === "email" ? "mail ops" : "ops bus"}
+        placeholder={kind === "email" ? "mail ops" : `${of.word.toLowerCase()} ops`}
         required
         data-autofocus
         {...form.getInputProps("name")}
@@ -120,28 +125,40 @@ export function ChannelForm({
         />
       ) : (
         <>
-          <TextInput
-            label="Address"
-            description="Gets a signed POST (Standard Webhooks) for every change."
-            placeholder="https://ops.example/hooks/quorate"
-            required
-            {...form.getInputProps("url")}
-          />
-          <Textarea
-            label="Headers"
-            description="name: value, one a line"
-            autosize
-            minRows={1}
-            {...form.getInputProps("headers")}
-          />
-          <PasswordInput
-            label={channel ? "New signing key" : "Signing key"}
-            description={
-              channel ? "Left empty, the stored one stays." : "whsec_…; left empty, one is made and shown once."
-            }
-            autoComplete="off"
-            {...form.getInputProps("secret")}
-          />
+          {of.fields.map((field) => {
+            const Input = field.secret ? PasswordInput : TextInput;
+            const kept = field.secret && channel ? " Left empty, the stored one stays." : "";
+            return (
+              <Input
+                key={field.name}
+                label={field.secret && channel ? `New ${field.label.toLowerCase()}` : field.label}
+                description={`${field.help}${kept}`.trim() || undefined}
+                placeholder={field.placeholder}
+                required={!field.optional && !(field.secret && channel)}
+                autoComplete="off"
+                {...form.getInputProps(`entered.${field.name}`)}
+              />
+            );
+          })}
+          {of.headers && (
+            <Textarea
+              label="Headers"
+              description="name: value, one a line. An empty value keeps the stored one."
+              autosize
+              minRows={1}
+              {...form.getInputProps("headers")}
+            />
+          )}
+          {kind === "webhook" && (
+            <PasswordInput
+              label={channel ? "New signing key" : "Signing key"}
+              description={
+                channel ? "Left empty, the stored one stays." : "whsec_…; left empty, one is made and shown once."
+              }
+              autoComplete="off"
+              {...form.getInputProps("secret")}
+            />
+          )}
         </>
       )}
       <Select label="Hears" data={severities} {...form.getInputProps("min_severity")} />

@@ -5,6 +5,7 @@ import { millis } from "../../lib/format";
 import { useNow } from "../../lib/ticker";
 import { utc, when } from "../../lib/time";
 import { severities } from "./ChannelForm";
+import { destination, kindOf } from "./kinds";
 
 type Channel = Schemas["Channel"];
 export type Tested = Schemas["TestResult"] | "busy";
@@ -44,16 +45,15 @@ export function ChannelTable({
 }
 
 function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | undefined; actions: ReactNode }) {
-  const config = channel.config as { to?: string[]; url?: string };
   const hears = severities.find((s) => s.value === channel.min_severity)?.label ?? channel.min_severity;
   const refused =
     tested !== undefined && tested !== "busy" ? !tested.delivered : channel.last_delivery?.outcome === "failed";
   return (
     <tr className={refused ? "edged edge-down" : undefined}>
       <th scope="row">
-        {channel.name} <span className="muted small-weight">{channel.kind === "email" ? "mail" : channel.kind}</span>
+        {channel.name} <span className="muted small-weight">{channel.kind === "email" ? "mail" : channel.kind === "webhook" ? "webhook" : kindOf(channel.kind).word}</span>
       </th>
-      <td className="second break soft">{config.to?.join(", ") ?? config.url}</td>
+      <td className="second break soft">{destination(channel.config as Record<string, unknown>)}</td>
       <td className="second">
         {channel.default ? "default, " : "only where named, "}
         {hears}

@@ -16,14 +16,9 @@ import { tell, tellProblem } from "../../lib/tell";
 import { useUrlState } from "../../lib/useUrlState";
 import { ChannelForm } from "./ChannelForm";
 import { ChannelTable, type Tested } from "./ChannelTable";
+import { kinds } from "./kinds";
 
 type Channel = Schemas["Channel"];
-type Kind = Schemas["ChannelKind"];
-
-export const kinds: readonly { kind: Kind; word: string; says: string }[] = [
-  { kind: "email", word: "Mail", says: "one thread per incident; needs a mail server" },
-  { kind: "webhook", word: "Webhook", says: "signed JSON, retried for 3 days" },
-];
 
 /** Alerting: who is told. */
 export function AlertingPage() {
@@ -73,11 +68,25 @@ export function AlertingPage() {
         </div>
         {editor && (
           <div className="actions">
-            {kinds.map((k) => (
+            {kinds.slice(0, 2).map((k) => (
               <Button key={k.kind} primary={k.kind === "email"} onClick={() => setAdding(k.kind, true)}>
                 Add {k.word.toLowerCase()}
               </Button>
             ))}
+            <Menu position="bottom-end" width={320}>
+              <Menu.Target>
+                <button type="button" className="button">
+                  Add chat or paging…
+                </button>
+              </Menu.Target>
+              <Menu.Dropdown>
+                {kinds.slice(2).map((k) => (
+                  <Menu.Item key={k.kind} onClick={() => setAdding(k.kind, true)}>
+                    <b>{k.word}</b> <span className="muted">{k.says}</span>
+                  </Menu.Item>
+                ))}
+              </Menu.Dropdown>
+            </Menu>
           </div>
         )}
       </div>
@@ -147,7 +156,7 @@ export function AlertingPage() {
       <Modal
         opened={kind !== undefined && editor}
         onClose={() => setAdding("")}
-        title={`Add ${kind?.word.toLowerCase() ?? ""}`}
+        title={`Add ${kind && kinds.indexOf(kind) < 2 ? kind.word.toLowerCase() : (kind?.word ?? "")}`}
         size={520}
       >
         {kind && (

@@ -1,0 +1,66 @@
+//! Discord, by a webhook: one embed.
+
+use serde_json::{Value, json};
+
+use super::{
+    chat::{colour, cut, rows},
+    message::Message,
+};
+
+/// Discord counts at most 6,000 characters in an embed: 256 + 2,200 + 10 × (30 + 300) stay below.
+const TITLE: usize = 256;
+const DESCRIPTION: usize = 2_200;
+const FIELDS: usize = 10;
+const NAME: usize = 30;
+const VALUE: usize = 300;
+
+/// The address to post to: with `wait`, Discord answers what became of the message.
+pub(super) fn address(mut url: url::Url) -> url::Url {
+    if !url.query_pairs().any(|(name, _)| name == "wait") {
+        url.query_pairs_mut().append_pair("wait", "true");
+    }
+    url
+}
+
+/// The JSON that is posted.
+pub(super) fn body(message: &Message) -> Value {
+    let rows = rows(message);
+    let mut text = Vec::new();
+    text.extend((!message.sentence.is_empty()).then(|| escape(&message.sentence)));
+    text.extend(message.first.as_deref().map(escape));
+    text.extend((!rows.is_empty()).then(|| escape(&rows.join("\n"))));
+    let links = message.links.iter().filter(|(_, url)| url.len() <= 500);
+    let links: Vec<String> = links.map(|(label, url)| format!("[{label}](<{url}>)")).collect();
+    text.extend((!links.is_empty()).then(|| links.join(" · ")));
+    let facts = message.facts.iter().take(FIELDS);
+    let facts: Vec<Value> = facts
+        .map(|(label, value)| {
+            let value = cut(&escape(value), VALUE);
+            json!({ "name": cut(label, NAME), "value": value, "inline": value.len() < 40 })
+        })
+        .collect();
+    json!({
+        "content": cut(&escape(&message.subject), TITLE),
+        "embeds": [{
+            "title": cut(&escape(&message.headline), TITLE),
+            "description": cut(&text.join("\n\n"), DESCRIPTION),
+            "color": u32::from_str_radix(colour(message.tone).trim_start_matches('#'), 16)
+                .unwrap_or_default(),
+            "fields": facts,
+        }],
+        // Whatever a monitor is called, nobody is mentioned by it.
+        "allowed_mentions": { "parse": [] },
+    })
+}
+
+/// Markdown is shown as it is.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '*' | '_' | '~' | '`' | '|' | '[' | ']' | '<' | '>' | '#' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
