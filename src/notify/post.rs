@@ -14,6 +14,28 @@ use crate::{
     net::{GuardedClient, SendError},
 };
 
+/// Parts of secrets that give them away by themselves: a server rarely echoes the whole.
+fn hidden_parts(secrets: &ChannelSecrets) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(token) = secrets.token.as_ref().map(|token| token.expose()) {
+        match url::Url::parse(token) {
+            Ok(url) if url.has_host() => {
+                parts.push(url.path().to_owned());
+                parts.extend(url.path_segments().into_iter().flatten().map(str::to_owned));
+                parts.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+            }
+            // What stands after the number in a bot's token.
+            _ => parts.extend(token.split_once(':').map(|(_, secret)| secret.to_owned())),
+        }
+    }
+    // `Bearer …`
+    let words = secrets.headers.values().filter_map(|value| value.expose().split(' ').next_back());
+    parts.extend(words.map(str::to_owned));
+    // Short words stand in every answer and are no secrets.
+    parts.retain(|part| part.len() >= 8);
+    parts
+}
+
 /// How much of the other side's answer is kept.
 const ANSWER_BYTES: usize = 1024;
 
@@ -64,14 +86,7 @@ impl Post {
         }
         let hidden = secrets.headers.values().chain(&secrets.key).chain(&secrets.token);
         self.hidden = hidden.map(|secret| secret.expose().clone()).collect();
-        // A server that echoes an address echoes its path, and what is secret in it is the end.
-        if let Some(url) =
-            secrets.token.as_ref().and_then(|token| url::Url::parse(token.expose()).ok())
-        {
-            let last = url.path_segments().and_then(Iterator::last).unwrap_or_default();
-            let parts = [url.path(), last, url.query().unwrap_or_default()];
-            self.hidden.extend(parts.into_iter().filter(|part| part.len() >= 8).map(str::to_owned));
-        }
+        self.hidden.extend(hidden_parts(secrets));
         self
     }
 

@@ -2200,7 +2200,10 @@ export interface components {
             role?: components["schemas"]["Role"];
         };
         Channel: {
-            /** @description email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret. */
+            /**
+             * @description As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
+             *     headers), and `server` for where it goes.
+             */
             config: Record<string, unknown>;
             created_at: components["schemas"]["Instant"];
             /** @description Hears every monitor that names no channels itself. */
@@ -2219,8 +2222,11 @@ export interface components {
             name: string;
             updated_at: components["schemas"]["Instant"];
         };
-        /** @enum {string} */
-        ChannelKind: "email" | "webhook";
+        /**
+         * @description The kinds there are. A new one is an arm here and in `channel::config`, and a file in `notify`.
+         * @enum {string}
+         */
+        ChannelKind: "email" | "webhook" | "slack" | "teams" | "discord" | "telegram" | "ntfy" | "pagerduty" | "alertmanager";
         /** @description The `check` object for the API document. */
         Check: {
             /** @description `{"on":subject, "name"|"path":…, "op":operator, "value":literal}`; all must hold. */
@@ -3292,7 +3298,10 @@ export interface components {
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_Channel: {
             items: {
-                /** @description email: `{"to": ["a@b.example"]}`; webhook: `{"url": "https://…", "headers": {}}`. Never a secret. */
+                /**
+                 * @description As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
+                 *     headers), and `server` for where it goes.
+                 */
                 config: Record<string, unknown>;
                 created_at: components["schemas"]["Instant"];
                 /** @description Hears every monitor that names no channels itself. */
@@ -4637,6 +4646,11 @@ export interface components {
             location: string;
         };
         NewChannel: {
+            /**
+             * @description email `{"to": ["ops@shop.example"]}`; webhook `{"url", "headers"}`; slack, teams, discord `{"url"}` of
+             *     their incoming webhook; telegram `{"token", "chat", "thread"?, "server"?}`; ntfy `{"topic", "server"?,
+             *     "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2); alertmanager `{"url", "headers"}`.
+             */
             config: Record<string, unknown>;
             default?: boolean;
             enabled?: boolean;

@@ -60,8 +60,7 @@ export function ChannelForm({
   const submit = form.onSubmit((v) => {
     setRefused(null);
     const headers = headersOf(v.headers);
-    if (of.headers && headers === null)
-      return form.setFieldError("headers", "Write each as name: value, one a line.");
+    if (of.headers && headers === null) return form.setFieldError("headers", "Write each as name: value, one a line.");
     const body = {
       name: v.name,
       config:

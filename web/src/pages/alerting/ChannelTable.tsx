@@ -51,7 +51,10 @@ function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | 
   return (
     <tr className={refused ? "edged edge-down" : undefined}>
       <th scope="row">
-        {channel.name} <span className="muted small-weight">{channel.kind === "email" ? "mail" : channel.kind === "webhook" ? "webhook" : kindOf(channel.kind).word}</span>
+        {channel.name}{" "}
+        <span className="muted small-weight">
+          {channel.kind === "email" ? "mail" : channel.kind === "webhook" ? "webhook" : kindOf(channel.kind).word}
+        </span>
       </th>
       <td className="second break soft">{destination(channel.config as Record<string, unknown>)}</td>
       <td className="second">

@@ -138,14 +138,15 @@ export const kinds: readonly KindOf[] = [
   },
 ];
 
+/** How a kind is told and entered; one that is not known here yet is told by its own word. */
 export function kindOf(kind: Kind): KindOf {
-  return kinds.find((k) => k.kind === kind) ?? kinds[1]!;
+  return kinds.find((k) => k.kind === kind) ?? { kind, word: kind, says: "", fields: [] };
 }
 
 /** Where a channel sends to, as far as it may be shown. */
-export function destination(config: Record<string, unknown>): string {
+export function destination(config: Readonly<Record<string, unknown>> & { to?: readonly string[] }): string {
   const text = (name: string) => (typeof config[name] === "string" ? config[name] : "");
-  if (Array.isArray(config["to"])) return config["to"].join(", ");
+  if (config.to) return config.to.join(", ");
   if (text("topic")) return `${text("server")}${text("topic")}`;
   if (text("chat")) return `chat ${text("chat")}`;
   return text("url") || text("server").replace(/^https?:\/\/|\/$/g, "");

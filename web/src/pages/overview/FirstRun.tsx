@@ -8,7 +8,7 @@ import { StateMark, StateWord } from "../../components/StateMark";
 import { count, list } from "../../lib/format";
 import { Enrol } from "../locations/Enrol";
 import { LocationForm } from "../locations/LocationForm";
-import { kinds } from "../alerting";
+import { kinds } from "../alerting/kinds";
 
 type Overview = Schemas["Overview"];
 
