@@ -1,7 +1,7 @@
 //! A status page: how things are, for everybody. Whoever fills a [`View`] takes care that it holds public names
 //! only; nothing here knows monitors, locations or incidents.
 //!
-//! * [`page`]: the page itself, the page of earlier posts and that of one post; [`missing`], [`away`].
+//! * [`page`]: the page itself, the page of earlier posts and that of one post, and what is said instead of one.
 //! * [`documents`]: the same for other readers: summary, feeds, calendar, badge.
 //! * `sentence`: all of it in one sentence; `strip`: days as bars; `posts`: what people wrote.
 
