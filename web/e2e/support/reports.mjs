@@ -64,6 +64,7 @@ export async function makeReports({ page, quorate, step, out, mail, sloUrl }) {
   step("what somebody else saved meanwhile is shown beside what was typed, and nothing is lost");
   await of.getByRole("button", { name: "Change monthly for Shop" }).click();
   await page.getByRole("menuitem", { name: "Edit" }).click();
+  await page.getByRole("region", { name: "When they come" }).getByText(/^Next/).waitFor();
   await page.getByLabel("For whom").fill("Shop Example AG");
   const id = page.url().split("/").pop();
   await quorate.api("PATCH", `/reports/schedules/${id}`, { cron: "0 9 * * 1" });
