@@ -24,12 +24,14 @@ use crate::{
 const FRESH: SignedDuration = SignedDuration::from_secs(10);
 /// How long it is known which pages there are.
 const KNOWN: SignedDuration = SignedDuration::from_secs(5);
-/// After a failure nobody tries again for so long.
-const PAUSE: SignedDuration = SignedDuration::from_secs(3);
+/// After a failure nobody tries again for so long: much longer than anybody waited for it.
+const PAUSE: SignedDuration = SignedDuration::from_secs(8);
 /// While the database is away, a page that old is still better than none; then nobody knows.
 const OLDEST: SignedDuration = SignedDuration::from_secs(60);
 /// Longest wait for the database.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// The same where there is something to tell without it.
+const BRIEF: Duration = Duration::from_secs(2);
 /// Documents kept of one page; more are made anew when they are asked for.
 const DOCUMENTS: usize = 300;
 /// Pages that are read at the same time: visitors never take the connections away from monitoring.
@@ -119,7 +121,8 @@ impl Memory {
             let mut conn = state.pool.acquire().await?;
             store::status_read::directory(&mut conn).await
         };
-        let read = tokio::time::timeout(PATIENCE, read).await;
+        let patience = if known.read_at.is_some() { BRIEF } else { PATIENCE };
+        let read = tokio::time::timeout(patience, read).await;
         let mut directory = self.directory();
         match read {
             Ok(Ok(entries)) => {
@@ -176,7 +179,8 @@ impl Kept {
         let read_at = self.snapshot.as_ref().map(|(at, _)| *at);
         if !within(read_at, FRESH, now) && !within(self.failed_at, PAUSE, now) {
             let figures = std::mem::take(&mut self.figures);
-            match tokio::time::timeout(PATIENCE, read(figures)).await {
+            let patience = if within(read_at, OLDEST, now) { BRIEF } else { PATIENCE };
+            match tokio::time::timeout(patience, read(figures)).await {
                 Ok(Ok((snapshot, figures))) => {
                     self.documents.clear();
                     self.failed_at = None;
@@ -195,6 +199,11 @@ impl Kept {
         }
         let (at, snapshot) = self.snapshot.as_ref()?;
         within(Some(*at), OLDEST, now).then(|| Arc::clone(snapshot))
+    }
+
+    /// Whether the page was not read again since.
+    pub fn holds(&self, snapshot: &Arc<Snapshot>) -> bool {
+        self.snapshot.as_ref().is_some_and(|(_, own)| Arc::ptr_eq(own, snapshot))
     }
 
     pub fn document(&self, own_host: bool, wanted: &super::Wanted) -> Option<Arc<Document>> {

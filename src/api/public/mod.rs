@@ -2,28 +2,26 @@
 //! product's address at `/status/PAGE` and `/badge/PAGE`, and at the root of a page's own host, where there is nothing
 //! else of the product.
 
+mod answers;
 pub mod assemble;
 pub mod figures;
 pub mod memory;
 
-use std::{io::Write, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Router,
-    body::{Body, Bytes},
-    extract::{Path, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
+    body::Body,
+    extract::{Path, Request, State, rejection::PathRejection},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
     routing::get,
 };
-use base64::{Engine, prelude::BASE64_STANDARD};
-use flate2::{Compression, write::GzEncoder};
-use serde::Serialize;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use self::{
+    answers::{away, missing, plain, send},
     assemble::Snapshot,
     memory::{Document, PATIENCE},
 };
@@ -36,7 +34,7 @@ use crate::{
     domain::slo::evaluate::evaluate,
     publish::{
         badge, calendar, feed,
-        status::{self, SCRIPT, STYLE, documents, page},
+        status::{self, documents, page},
     },
     store::{
         self,
@@ -44,9 +42,6 @@ use crate::{
         status_read::Entry,
     },
 };
-
-/// How long others may keep an answer, in seconds.
-const MAX_AGE: &str = "public, max-age=10";
 
 pub fn router() -> Router<AppState> {
     Router::new()
@@ -98,6 +93,22 @@ impl Wanted {
     }
 }
 
+impl Wanted {
+    /// Whether the database has to be asked for more than the page was read with.
+    fn asks_again(&self, snapshot: &Snapshot) -> bool {
+        let view = &snapshot.view;
+        match self {
+            Self::Page | Self::Summary | Self::Feed(_) | Self::Calendar => false,
+            Self::History(number) => (2..=view.earlier_pages).contains(number),
+            Self::Post(id) => {
+                let id = id.to_string();
+                !view.open.iter().chain(&view.earlier).any(|post| post.id == id)
+            }
+            Self::Badge(slug) => snapshot.slos.iter().any(|(own, _)| own == slug),
+        }
+    }
+}
+
 /// Of `page=2`; the first unless it is said. None for one that is no number.
 fn number(query: &str) -> Option<u32> {
     let mut words = query.split('&').filter_map(|word| word.strip_prefix("page="));
@@ -109,10 +120,11 @@ fn number(query: &str) -> Option<u32> {
 
 async fn by_path(
     State(state): State<AppState>,
-    Path(path): Path<Vec<(String, String)>>,
+    path: Result<Path<Vec<(String, String)>>, PathRejection>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
+    let Ok(Path(path)) = path else { return missing() };
     let of = |name: &str| path.iter().find(|(key, _)| key == name).map_or("", |(_, word)| word);
     let wanted = Wanted::parse(of("rest"), uri.query().unwrap_or_default(), false);
     let slug = of("page").to_owned();
@@ -122,9 +134,10 @@ async fn by_path(
 
 async fn badge_by_path(
     State(state): State<AppState>,
-    Path((slug, part)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     headers: HeaderMap,
 ) -> Response {
+    let Ok(Path((slug, part))) = path else { return missing() };
     let wanted = part.strip_suffix(".json").map(|part| Wanted::Badge(part.to_owned()));
     let entry = state.public.find(&state, |entry| entry.published && entry.slug == slug).await;
     answer(&state, entry, wanted, false, &headers).await
@@ -205,16 +218,33 @@ async fn document(
     if let Some(document) = kept.document(own_host, wanted) {
         return Ok(Some(document));
     }
+    let asks = wanted.asks_again(&snapshot);
+    let mut kept = Some(kept).filter(|_| !asks);
     let mount = if own_host { String::new() } else { format!("/status/{}", entry.slug) };
-    let made = tokio::time::timeout(PATIENCE, make(state, &snapshot, wanted, mount)).await;
-    match made {
+    let made = async {
+        // What needs the database again holds up nobody who wants the page; whoever waited for a turn may find it
+        // made meanwhile.
+        let _turn = if asks { state.public.turn().await } else { None };
+        if asks && let Some(document) = page.lock().await.document(own_host, wanted) {
+            return Ok(Some(document));
+        }
+        Ok(make(state, &snapshot, wanted, mount).await?.map(Arc::new))
+    };
+    match tokio::time::timeout(PATIENCE, made).await {
         Ok(Ok(Some(document))) => {
-            let document = Arc::new(document);
-            kept.keep(own_host, wanted.clone(), &document);
+            let mut kept = match kept.take() {
+                Some(kept) => kept,
+                None => page.lock().await,
+            };
+            // Of a page that was read again meanwhile this is the past.
+            if kept.holds(&snapshot) {
+                kept.keep(own_host, wanted.clone(), &document);
+            }
             Ok(Some(document))
         }
         Ok(Ok(None)) => Ok(None),
         Ok(Err(error)) => {
+            let error: ApiError = error;
             tracing::warn!(?error, "a public page could not be made");
             Err(Away)
         }
@@ -291,119 +321,6 @@ async fn badge_of(
     Ok(Some(report.map_or_else(by_state, |report| Document::json(&badge::of_slo(&report)))))
 }
 
-impl Document {
-    fn new(kind: &'static str, text: String) -> Self {
-        let etag = format!("W/\"{}\"", hex::encode(&Sha256::digest(text.as_bytes())[..12]));
-        let gzip = packed(text.as_bytes());
-        Self { kind, body: Bytes::from(text), gzip, etag }
-    }
-
-    fn json(value: &impl Serialize) -> Self {
-        Self::new("application/json", serde_json::to_string(value).unwrap_or_default())
-    }
-}
-
-/// Packed once, however many ask for it.
-fn packed(body: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(body).ok()?;
-    encoder.finish().ok().map(Bytes::from)
-}
-
-fn send(document: &Document, headers: &HeaderMap) -> Response {
-    let known =
-        headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let bare = document.etag.trim_start_matches("W/");
-    let mut known = known.flat_map(|value| value.split(','));
-    let fresh =
-        known.any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == bare);
-    let text = |value: &str| HeaderValue::from_str(value).unwrap_or(HeaderValue::from_static(""));
-    let head = [
-        (header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE)),
-        (header::ETAG, text(&document.etag)),
-        (header::VARY, HeaderValue::from_static("accept-encoding")),
-    ];
-    if fresh {
-        return (StatusCode::NOT_MODIFIED, head).into_response();
-    }
-    let packed = document.gzip.as_ref().filter(|_| takes_gzip(headers));
-    let body = packed.unwrap_or(&document.body).clone();
-    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static(document.kind))];
-    let mut response = (head, kind, body).into_response();
-    let own = response.headers_mut();
-    if packed.is_some() {
-        own.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    guard(own, document.kind.starts_with("text/html"));
-    response
-}
-
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let lists =
-        headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|word| {
-        let mut parts = word.split(';').map(str::trim);
-        parts.next() == Some("gzip") && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
-    })
-}
-
-/// What a browser may do with an answer: run our own script, which is known by its hash, and nothing else; and not
-/// frame it. Documents for programs may be read by pages of others.
-fn guard(headers: &mut HeaderMap, is_page: bool) {
-    let policy = if is_page {
-        page_policy()
-    } else {
-        "default-src 'none'; frame-ancestors 'none'".to_owned()
-    };
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    for (name, value) in GUARDS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if !is_page {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    }
-}
-
-const GUARDS: [(HeaderName, &str); 3] = [
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::X_FRAME_OPTIONS, "DENY"),
-    (header::REFERRER_POLICY, "no-referrer"),
-];
-
-fn page_policy() -> String {
-    let hash = |text: &str| {
-        format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
-    };
-    format!(
-        "default-src 'none'; style-src {}; script-src {}; connect-src 'self'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    )
-}
-
-fn missing() -> Response {
-    plain(StatusCode::NOT_FOUND, page::missing())
-}
-
-fn away() -> Response {
-    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, page::away());
-    let headers = response.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-fn plain(status: StatusCode, html: String) -> Response {
-    let head =
-        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, MAX_AGE)];
-    let mut response = (status, head, html).into_response();
-    guard(response.headers_mut(), true);
-    response
-}
-
 /// The page as the public would see it, for somebody who is signed in; drafts too.
 pub async fn preview(state: &AppState, id: Uuid) -> ApiResult<Response> {
     let now = state.clock.now();
@@ -436,17 +353,5 @@ mod tests {
         }
         assert_eq!(Wanted::parse("history", "page=0", false), None);
         assert_eq!(Wanted::parse("badge/x.json", "", false), None);
-    }
-
-    #[test]
-    fn gzip_is_sent_to_whoever_takes_it() {
-        let takes = |value: &'static str| {
-            takes_gzip(&HeaderMap::from_iter([(
-                header::ACCEPT_ENCODING,
-                HeaderValue::from_static(value),
-            )]))
-        };
-        assert!(takes("gzip") && takes("br, gzip;q=0.5"));
-        assert!(!takes("br") && !takes("gzip;q=0") && !takes_gzip(&HeaderMap::new()));
     }
 }
