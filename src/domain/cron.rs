@@ -25,6 +25,9 @@ pub struct Schedule {
     zone: TimeZone,
 }
 
+/// All minutes, named one by one, and some more.
+const LONGEST: usize = 400;
+
 /// Expressions with more times of day than this follow the clock.
 const MOST_TIMES: usize = 96;
 
@@ -33,6 +36,10 @@ impl Schedule {
     /// name `cron` or `timezone`.
     pub fn parse(cron: &str, timezone: &str) -> Result<Self, Invalid> {
         let zone = zone(timezone)?;
+        if cron.len() > LONGEST {
+            let why = format!("is longer than {LONGEST} characters");
+            return Err(Invalid::given("cron", cron, &why));
+        }
         let parser =
             CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let read = |text: &str| {
@@ -212,6 +219,8 @@ mod tests {
         {
             assert_eq!(next(cron, "UTC", now).unwrap_err().field, "cron", "{cron}");
         }
+        let endless = format!("{} 2 * * *", vec!["1"; 400].join(","));
+        assert!(next(&endless, "UTC", now).unwrap_err().message.contains("longer than 400"));
         assert_eq!(next("0 8 4 * *", "Mars/Olympus", now).unwrap_err().field, "timezone");
     }
 }
