@@ -56,7 +56,7 @@ function Row({ channel, tested, actions }: { channel: Channel; tested: Tested | 
           {channel.kind === "email" ? "mail" : channel.kind === "webhook" ? "webhook" : kindOf(channel.kind).word}
         </span>
       </th>
-      <td className="second break soft">{destination(channel.config as Record<string, unknown>)}</td>
+      <td className="second break soft wide-enough">{destination(channel.config as Record<string, unknown>)}</td>
       <td className="second">
         {channel.default ? "default, " : "only where named, "}
         {hears}
