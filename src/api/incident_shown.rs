@@ -8,8 +8,8 @@ use super::{
     error::ApiResult,
     fleet_findings::{self, Finding},
     incidents::{
-        FleetRef, Incident, IncidentEvent, IncidentNotice, IncidentRow, MonitorRef, Severity,
-        SloRef, find,
+        FleetRef, Incident, IncidentEvent, IncidentKind, IncidentNotice, IncidentRow, MonitorRef,
+        Severity, SloRef, find,
     },
     request::At,
 };
@@ -38,8 +38,11 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
     let fleet = row.fleet.as_ref().map(|fleet| fleet.key);
     let slo = row.slo.as_ref().map(|slo| slo.key);
     let monitor = (row.monitor.0 != 0).then_some(row.monitor.0);
-    let earlier = Filter { monitor, fleet, slo, before, limit: RELATED, ..Filter::default() };
-    let earlier = if monitor.is_none() && fleet.is_none() && slo.is_none() {
+    let own = IncidentKind::of(&row.subject) == IncidentKind::Platform;
+    let subject = own.then(|| row.subject.clone());
+    let earlier =
+        Filter { monitor, fleet, slo, subject, before, limit: RELATED, ..Filter::default() };
+    let earlier = if monitor.is_none() && fleet.is_none() && slo.is_none() && !own {
         Vec::new()
     } else {
         store::incidents_read::list(conn, &earlier).await?
@@ -86,6 +89,7 @@ impl IncidentRow {
         let until = row.ended_at.unwrap_or(now);
         Self {
             id: row.incident,
+            kind: IncidentKind::of(&row.subject),
             monitor: row.about.map(|about| MonitorRef {
                 id: about.uid,
                 name: about.name,
@@ -115,6 +119,27 @@ impl IncidentRow {
             acked_by: row.acked_by,
             title: row.title,
             sentence: row.sentence,
+        }
+    }
+}
+
+impl IncidentKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Monitor => "monitor",
+            Self::Fleet => "fleet",
+            Self::Slo => "slo",
+            Self::Platform => "platform",
+        }
+    }
+
+    /// By what its subject begins with.
+    pub fn of(subject: &str) -> Self {
+        match subject.split_once(':').map_or(subject, |(kind, _)| kind) {
+            "fleet" => Self::Fleet,
+            "slo" => Self::Slo,
+            "platform" => Self::Platform,
+            _ => Self::Monitor,
         }
     }
 }

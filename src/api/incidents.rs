@@ -47,6 +47,7 @@ pub enum Severity {
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct IncidentRow {
     pub id: Uuid,
+    pub kind: IncidentKind,
     /// Null for a subject that is no monitor, or one that was deleted.
     pub monitor: Option<MonitorRef>,
     /// The fleet that it is about; null for any other subject.
@@ -55,7 +56,7 @@ pub struct IncidentRow {
     pub slo: Option<SloRef>,
     /// The incident whose alert this one shares, itself included; null where each has its own.
     pub group: Option<Uuid>,
-    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, …
+    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE`
     pub subject: String,
     pub severity: Severity,
     /// The worst it has been.
@@ -77,8 +78,8 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<At>,
     pub acked_by: Option<String>,
-    /// What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
-    /// and a state.
+    /// What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
+    /// monitor, which has a name and a state.
     pub title: Option<String>,
     /// As it was told last.
     pub sentence: String,
@@ -118,7 +119,7 @@ pub struct Incident {
     pub notices: Vec<IncidentNotice>,
     /// Other incidents that were open at the same time.
     pub at_the_same_time: Vec<IncidentRow>,
-    /// Earlier ones of the same monitor or fleet, the latest first.
+    /// Earlier ones of the same monitor, fleet, SLO or cause, the latest first.
     pub earlier: Vec<IncidentRow>,
     /// What was found in the same minutes in the fleet that it is about, or that the monitor names.
     pub fleet_findings: Vec<Finding>,
@@ -168,6 +169,7 @@ pub struct ListIncidents {
     pub fleet: Option<String>,
     /// Id.
     pub slo: Option<Uuid>,
+    pub kind: Option<IncidentKind>,
     /// Opened at or after.
     pub from: Option<At>,
     /// Opened before.
@@ -181,6 +183,16 @@ pub struct ListIncidents {
 pub enum IncidentState {
     Open,
     Resolved,
+}
+
+/// What an incident is about. `platform`: Quorate itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IncidentKind {
+    Monitor,
+    Fleet,
+    Slo,
+    Platform,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -226,6 +238,7 @@ async fn list_incidents(
     let filter = Filter {
         fleet,
         slo,
+        kind: query.kind.map(IncidentKind::word),
         open: query.state.map(|state| state == IncidentState::Open),
         monitor,
         from: query.from.map(|at| at.0),
@@ -303,8 +316,9 @@ async fn note_incident(
     Ok(Json(incident))
 }
 
-/// Closes an open incident of a fleet: what was found stays, and does not open it again. A monitor's
-/// incident ends when its locations see it up, and by nothing else (409).
+/// Closes an open incident of a fleet, or one about Quorate itself: what was found stays, and does not open it
+/// again before it was gone once. A monitor's incident ends when its locations see it up, and by nothing else
+/// (409).
 #[utoipa::path(post, path = "/incidents/{id}/resolve", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
 async fn resolve_incident(
@@ -321,6 +335,12 @@ async fn resolve_incident(
             "This incident ends when the budget of its SLO burns no faster than it may; acknowledge it, or change the rule.",
         ));
     }
+    if IncidentKind::of(&row.subject) == IncidentKind::Platform {
+        if !triage::platform::resolve(&mut tx, id, &caller.name, now).await? {
+            return Err(ApiError::in_use("This incident is over."));
+        }
+        return resolved(tx, &caller, id, now).await;
+    }
     let Some(fleet) = &row.fleet else {
         return Err(ApiError::in_use(
             "This incident ends when its monitor is seen up again; acknowledge it, or pause the monitor.",
@@ -333,6 +353,16 @@ async fn resolve_incident(
     }
     let of = store::fleets::by_key(&mut tx, fleet.key).await?.ok_or(ApiError::NotFound("fleet"))?;
     triage::fleets::resolve(&mut tx, &of, id, &caller.name, now).await?;
+    resolved(tx, &caller, id, now).await
+}
+
+/// Writes down who closed an incident, and commits.
+async fn resolved(
+    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
+    caller: &Caller,
+    id: Uuid,
+    now: Timestamp,
+) -> ApiResult<Json<Incident>> {
     let subject = format!("incident:{id}");
     store::audit::add(&mut tx, now, &caller.name, "incident.resolved", &subject, &json!({}))
         .await?;

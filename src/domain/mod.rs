@@ -18,6 +18,7 @@ pub mod maintenance;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
+pub mod platform;
 pub mod redactor;
 pub mod rendezvous;
 pub mod rollup;

@@ -97,20 +97,26 @@ fn subject_stem(notice: &Notice, zone: &TimeZone) -> String {
     format!("{}, {}", name(notice), began.strftime("%-d %b %H:%M %Z"))
 }
 
-/// The monitor's name, the fleet's, the SLO's, or the subject of an incident about neither.
+/// The monitor's name, the fleet's, the SLO's, our own, or the subject of an incident about none of them.
 pub fn name(notice: &Notice) -> &str {
     match (&notice.monitor, &notice.fleet, &notice.slo) {
         (Some(monitor), _, _) => &monitor.name,
         (None, Some(fleet), _) => &fleet.name,
         (None, None, Some(slo)) => &slo.name,
+        (None, None, None) if notice.platform.is_some() => "Quorate",
         (None, None, None) => &notice.incident.subject,
     }
 }
 
-/// In front of the subject: one or two words, or what is wrong in a fleet or with an SLO.
-fn state(notice: &Notice) -> Cow<'_, str> {
+/// What an SLO, or Quorate itself, does that is wrong; it goes on after the name.
+fn predicate(notice: &Notice) -> Option<&str> {
     let of_slo = notice.slo.as_ref().map(|slo| slo.title.as_str());
-    let title = notice.fleet.as_ref().and_then(FleetFacts::title).or(of_slo);
+    of_slo.or(notice.platform.as_ref().map(|platform| platform.title.as_str()))
+}
+
+/// In front of the subject: one or two words, or what is wrong in a fleet, with an SLO or with Quorate itself.
+fn state(notice: &Notice) -> Cow<'_, str> {
+    let title = notice.fleet.as_ref().and_then(FleetFacts::title).or_else(|| predicate(notice));
     match (title, notice.kind) {
         (Some(title), kind) if !kind.ends() || notice.collapsed => sentence_case(title),
         _ => Cow::Borrowed(state_word(notice)),
@@ -129,7 +135,9 @@ fn sentence_case(title: &str) -> Cow<'_, str> {
 fn state_word(notice: &Notice) -> &'static str {
     match notice.kind {
         NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
-        NoticeKind::Resolved if notice.fleet.is_some() || notice.slo.is_some() => "As usual again",
+        NoticeKind::Resolved if notice.fleet.is_some() || predicate(notice).is_some() => {
+            "As usual again"
+        }
         NoticeKind::Resolved | NoticeKind::FlapEnd if notice.collapsed => match notice.severity {
             Severity::Down => "Was down",
             Severity::Partial => "Was partly down",
@@ -175,8 +183,7 @@ pub fn headline(notice: &Notice) -> String {
             _ => {}
         }
     }
-    if let Some(slo) = &notice.slo {
-        let title = &slo.title;
+    if let Some(title) = predicate(notice) {
         match notice.kind {
             NoticeKind::Reopened => return format!("{name} {title} again."),
             NoticeKind::Moved => return format!("{name} now {title}."),
@@ -214,6 +221,9 @@ fn ending(notice: &Notice, name: &str, is: &str) -> String {
         _ => {}
     }
     let lasted = duration(lasted(notice));
+    if let Some(platform) = &notice.platform {
+        return format!("{name} {}, after {lasted}.", platform.over);
+    }
     if let Some(slo) = &notice.slo {
         return format!("{name} no longer {}, after {lasted}.", slo.title);
     }

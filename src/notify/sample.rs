@@ -8,8 +8,9 @@ use crate::domain::{
     incident::Severity,
     notice::{
         FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
-        SloFacts,
+        PlatformFacts, SloFacts,
     },
+    platform::{Fallback, Trouble},
 };
 
 /// The outage of the UI's drawings: four of five locations see `checkout` fail.
@@ -28,6 +29,7 @@ pub(super) fn outage() -> Notice {
         }),
         fleet: None,
         slo: None,
+        platform: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(0x2),
             subject: format!("monitor:{}", Uuid::from_u128(0x1)),
@@ -128,6 +130,21 @@ pub(super) fn slo_alert() -> Notice {
         labels: std::iter::once(("tier".to_owned(), "1".to_owned())).collect(),
         alert: "fast".into(),
         title: "burns its error budget too fast".into(),
+    });
+    notice
+}
+
+/// No channel takes anything.
+pub(super) fn platform_alert() -> Notice {
+    let trouble = Trouble::undelivered(2, &["mail".to_owned()], Fallback::Told);
+    let mut notice = slo_alert();
+    notice.slo = None;
+    notice.incident.subject = trouble.subject();
+    notice.sentence = trouble.sentence;
+    notice.platform = Some(PlatformFacts {
+        cause: trouble.cause.word().to_owned(),
+        title: trouble.title,
+        over: trouble.over,
     });
     notice
 }

@@ -148,6 +148,9 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
             "url": message::slo_url(notice, public),
         });
     }
+    if let Some(platform) = &notice.platform {
+        data["platform"] = json!({ "cause": platform.cause, "title": platform.title });
+    }
     data
 }
 

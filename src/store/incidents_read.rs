@@ -25,7 +25,7 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<Timestamp>,
     pub acked_by: Option<String>,
-    /// What is wrong in a few words; of incidents of fleets.
+    /// What is wrong in a few words; none of a monitor's.
     pub title: Option<String>,
     pub sentence: String,
     /// Only when one incident is asked for.
@@ -75,6 +75,9 @@ pub struct Filter {
     pub monitor: Option<i32>,
     pub fleet: Option<FleetKey>,
     pub slo: Option<SloKey>,
+    /// What its subject begins with: `monitor fleet slo platform`.
+    pub kind: Option<&'static str>,
+    pub subject: Option<String>,
     /// Opened at or after.
     pub from: Option<Timestamp>,
     /// Opened before.
@@ -112,6 +115,8 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
              and ($9::timestamptz is null or (i.opened_at, i.incident_id) < ($9, $10::uuid))
              and ($12::int4 is null or i.fleet_id = $12)
              and ($13::int4 is null or i.slo_id = $13)
+             and ($14::text is null or starts_with(i.subject, $14 || ':'))
+             and ($15::text is null or i.subject = $15)
            order by i.opened_at desc, i.incident_id desc limit $11"#,
         f.incident,
         f.open,
@@ -126,6 +131,8 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         f.limit,
         f.fleet.map(|key| key.0),
         f.slo.map(|key| key.0),
+        f.kind,
+        f.subject.as_deref(),
     )
     .map(|r| IncidentRow {
         monitor: MonitorKey(r.monitor_id),

@@ -40,6 +40,7 @@ pub mod monitors;
 pub mod odds_read;
 pub mod outbox;
 pub mod plans;
+pub mod platform;
 pub mod probe_requests;
 pub mod report_schedules;
 pub mod reports;

@@ -245,6 +245,7 @@ async fn queue_notices(
         }),
         fleet: None,
         slo: None,
+        platform: None,
         incident: IncidentFacts {
             uid: row.incident,
             subject: row.subject,

@@ -11,6 +11,7 @@ mod facts;
 pub mod failover;
 pub mod fleets;
 mod locations;
+pub mod platform;
 pub mod slos;
 mod waves;
 

@@ -40,6 +40,7 @@ mod notify_channels;
 mod notify_mail;
 mod notify_outbox;
 mod notify_webhook;
+mod platform;
 mod private_postgres;
 mod probe_cli;
 mod probe_dns;

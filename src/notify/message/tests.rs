@@ -275,3 +275,24 @@ fn an_slo_is_told_by_what_it_does() {
         "shop availability no longer burns its error budget too fast, after 12\u{a0}min."
     );
 }
+
+#[test]
+fn trouble_of_quorate_itself_is_told_by_what_it_does() {
+    let opened = super::super::sample::platform_alert();
+    let around = Surroundings { public_url: None, zone: TimeZone::UTC };
+    let message = compose(&opened, &around);
+    assert!(message.subject.starts_with("Cannot deliver alerts: Quorate, "), "{}", message.subject);
+    assert_eq!(message.headline, "Quorate cannot deliver alerts.");
+    let over = Notice {
+        kind: NoticeKind::Resolved,
+        incident: IncidentFacts {
+            ended_at: Some(opened.incident.started_at + SignedDuration::from_secs(720)),
+            resolve_reason: Some("recovered".into()),
+            ..opened.incident.clone()
+        },
+        ..opened
+    };
+    let message = compose(&over, &around);
+    assert!(message.subject.starts_with("As usual again: Quorate, "), "{}", message.subject);
+    assert_eq!(message.headline, "Quorate delivers alerts again, after 12\u{a0}min.");
+}

@@ -142,6 +142,7 @@ async fn say(
         monitor: None,
         fleet: Some(facts),
         slo: None,
+        platform: None,
         incident: IncidentFacts {
             uid: first.group,
             subject: first.subject.clone(),

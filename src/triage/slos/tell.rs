@@ -223,6 +223,7 @@ async fn say(
             alert: seen.name.clone(),
             title: seen.title.to_owned(),
         }),
+        platform: None,
         incident: IncidentFacts {
             uid: incident,
             subject: row.subject,

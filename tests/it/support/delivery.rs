@@ -194,6 +194,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
         }),
         fleet: None,
         slo: None,
+        platform: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(incident),
             subject: format!("monitor:{monitor}"),

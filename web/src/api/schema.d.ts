@@ -597,8 +597,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Closes an open incident of a fleet: what was found stays, and does not open it again. A monitor's
-         *     incident ends when its locations see it up, and by nothing else (409).
+         * Closes an open incident of a fleet, or one about Quorate itself: what was found stays, and does not open it
+         *     again before it was gone once. A monitor's incident ends when its locations see it up, and by nothing else
+         *     (409).
          */
         post: operations["resolve_incident"];
         delete?: never;
@@ -3082,7 +3083,7 @@ export interface components {
         Incident: components["schemas"]["IncidentRow"] & {
             /** @description Other incidents that were open at the same time. */
             at_the_same_time: components["schemas"]["IncidentRow"][];
-            /** @description Earlier ones of the same monitor or fleet, the latest first. */
+            /** @description Earlier ones of the same monitor, fleet, SLO or cause, the latest first. */
             earlier: components["schemas"]["IncidentRow"][];
             /** @description Oldest first. */
             events: components["schemas"]["IncidentEvent"][];
@@ -3104,6 +3105,11 @@ export interface components {
             no: number;
             sentence: string;
         };
+        /**
+         * @description What an incident is about. `platform`: Quorate itself.
+         * @enum {string}
+         */
+        IncidentKind: "monitor" | "fleet" | "slo" | "platform";
         IncidentNotice: {
             /** @description What the other side said last. */
             answer?: string | null;
@@ -3143,6 +3149,7 @@ export interface components {
             group?: string | null;
             /** Format: uuid */
             id: string;
+            kind: components["schemas"]["IncidentKind"];
             low: boolean;
             monitor?: components["schemas"]["MonitorRef"] | null;
             opened_at: components["schemas"]["Instant"];
@@ -3157,13 +3164,13 @@ export interface components {
             slo?: components["schemas"]["SloRef"] | null;
             /** @description The first failing result; `opened_at` is when it was decided. */
             started_at: components["schemas"]["Instant"];
-            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, … */
+            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
             subject: string;
             /** @description Inside maintenance: nobody was told. */
             suppressed: boolean;
             /**
-             * @description What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
-             *     and a state.
+             * @description What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
+             *     monitor, which has a name and a state.
              */
             title?: string | null;
         };
@@ -3641,6 +3648,7 @@ export interface components {
                 group?: string | null;
                 /** Format: uuid */
                 id: string;
+                kind: components["schemas"]["IncidentKind"];
                 low: boolean;
                 monitor?: components["schemas"]["MonitorRef"] | null;
                 opened_at: components["schemas"]["Instant"];
@@ -3655,13 +3663,13 @@ export interface components {
                 slo?: components["schemas"]["SloRef"] | null;
                 /** @description The first failing result; `opened_at` is when it was decided. */
                 started_at: components["schemas"]["Instant"];
-                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, … */
+                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
                 suppressed: boolean;
                 /**
-                 * @description What is wrong, in a few words that go on after the name of the fleet or SLO; null for a monitor, which has a name
-                 *     and a state.
+                 * @description What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
+                 *     monitor, which has a name and a state.
                  */
                 title?: string | null;
             }[];
@@ -7618,6 +7626,7 @@ export interface operations {
                 fleet?: string;
                 /** @description Id. */
                 slo?: string;
+                kind?: components["schemas"]["IncidentKind"];
                 /** @description Opened at or after. */
                 from?: components["schemas"]["Instant"];
                 /** @description Opened before. */

@@ -3,22 +3,26 @@ import type { Schemas } from "../api/client";
 import { nameOf, severityWord, subjectOf } from "./incidents";
 
 const about = (over: object) =>
-  nameOf({ monitor: null, fleet: null, title: null, subject: "", ...over } as Schemas["IncidentRow"]);
+  nameOf({ monitor: null, fleet: null, title: null, subject: "", kind: "fleet", ...over } as Schemas["IncidentRow"]);
 
 test("an incident is called after its monitor, or after its fleet and what is wrong", () => {
   const fleet = { id: "0192", name: "shop-web" };
   expect(about({ monitor: { name: "checkout" }, subject: "monitor:0191" })).toBe("checkout");
   const title = "all fail alike from a shared cause";
   expect(about({ fleet, title, subject: "fleet:0192:errors:shop-8080" })).toBe(`shop-web: ${title}`);
-  expect(subjectOf({ monitor: null, fleet, title, subject: "fleet:0192:errors:shop-8080" })).toBe("shop-web");
+  expect(subjectOf({ monitor: null, fleet, title, subject: "fleet:0192:errors:shop-8080", kind: "fleet" })).toBe(
+    "shop-web",
+  );
   expect(about({ fleet, subject: "fleet:0192:errors:10.9.0.11:8080" })).toBe("shop-web: 10.9.0.11:8080");
   expect(about({ fleet, subject: "fleet:0192:errors:web-3,web-4" })).toBe("shop-web: web-3, web-4");
   expect(about({ fleet, subject: "fleet:0192:errors:" })).toBe("shop-web");
-  expect(about({ subject: "monitor:0191" })).toBe("a deleted monitor");
-  expect(about({ subject: "platform:probes" })).toBe("platform:probes");
+  expect(about({ subject: "monitor:0191", kind: "monitor" })).toBe("a deleted monitor");
+  expect(about({ subject: "platform:undelivered_alerts", kind: "platform", title: "cannot deliver alerts" })).toBe(
+    "Quorate cannot deliver alerts",
+  );
 });
 
 test("a fleet fails; only a monitor is down", () => {
-  expect(severityWord({ fleet: null }, "down")).toBeUndefined();
-  expect(severityWord({ fleet: { id: "0192", name: "shop-web" } }, "degraded")).toBe("Not as usual");
+  expect(severityWord({ fleet: null, kind: "monitor" }, "down")).toBeUndefined();
+  expect(severityWord({ fleet: { id: "0192", name: "shop-web" }, kind: "fleet" }, "degraded")).toBe("Not as usual");
 });

@@ -2,7 +2,7 @@
 
 import type { Schemas } from "../api/client";
 
-type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title" | "slo">;
+type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title" | "slo" | "kind">;
 
 /** Whom a fleet's incident names; empty when nobody is. Its subject is `fleet:ID:KIND:WHO`, and WHO may hold colons. */
 export function whoOf(subject: string): string {
@@ -14,26 +14,28 @@ export function subjectOf(incident: About): string {
   if (incident.monitor) return incident.monitor.name;
   if (incident.fleet) return incident.fleet.name;
   if (incident.slo) return incident.slo.name;
-  if (incident.subject.startsWith("slo:")) return "a deleted SLO";
-  if (incident.subject.startsWith("monitor:")) return "a deleted monitor";
-  if (incident.subject.startsWith("fleet:")) return "a deleted fleet";
-  return incident.subject;
+  if (incident.kind === "slo") return "a deleted SLO";
+  if (incident.kind === "fleet") return "a deleted fleet";
+  if (incident.kind === "platform") return "Quorate";
+  return "a deleted monitor";
 }
 
-/** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`. */
+/** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`; of our own: `Quorate cannot deliver alerts`. */
 export function nameOf(incident: About): string {
   const name = subjectOf(incident);
   // Incidents of before there were titles name whom they are about.
   const what = incident.monitor ? "" : (incident.title ?? whoOf(incident.subject));
-  return what ? `${name}: ${what}` : name;
+  if (!what) return name;
+  return incident.kind === "platform" ? `${name} ${what}` : `${name}: ${what}`;
 }
 
 /** How grave it is, in the words for its kind: a fleet is not up or down, its instances are. */
 export function severityWord(
-  incident: Pick<About, "fleet" | "slo">,
+  incident: Pick<About, "fleet" | "slo" | "kind">,
   severity: Schemas["Severity"],
 ): string | undefined {
   if (incident.slo) return { down: "Burning fast", partial: "Overspent", degraded: "Budget low" }[severity];
+  if (incident.kind === "platform") return { down: "Not working", partial: "Impaired", degraded: "In doubt" }[severity];
   if (!incident.fleet) return undefined;
   return { down: "Failing", partial: "Failing in part", degraded: "Not as usual" }[severity];
 }

@@ -99,7 +99,11 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <EventsCard incident={incident} now={now} />
       <OthersCard
         title="Earlier"
-        beside={`of this ${incident.fleet ? "fleet" : incident.slo ? "SLO" : "monitor"}, the latest first`}
+        beside={
+          incident.kind === "platform"
+            ? "of this cause, the latest first"
+            : `of this ${incident.fleet ? "fleet" : incident.slo ? "SLO" : "monitor"}, the latest first`
+        }
         rows={incident.earlier}
         now={now}
         none="This is its first."
@@ -159,7 +163,7 @@ function Dock({ incident }: { incident: Incident }) {
           Monitor
         </ButtonLink>
       )}
-      {incident.fleet && editor && open && (
+      {(incident.fleet || incident.kind === "platform") && editor && open && (
         <Button
           busy={resolve.isPending}
           onClick={() => resolve.mutate(path, { onError: tellProblem, onSettled: refresh })}

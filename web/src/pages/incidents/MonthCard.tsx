@@ -1,4 +1,4 @@
-import { api } from "../../api/client";
+import { api, type Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
 import { IncidentHead, IncidentRows } from "../../components/IncidentTable";
 import { Timeline } from "../../components/Timeline";
@@ -9,7 +9,13 @@ import { wordOf } from "../../lib/states";
 const DAY = 86_400;
 
 /** Thirty days of incidents on one axis, a lane for each severity. */
-export function MonthCard({ about, now }: { about: { monitor?: string; fleet?: string }; now: number }) {
+export function MonthCard({
+  about,
+  now,
+}: {
+  about: { monitor?: string; fleet?: string; kind?: Schemas["IncidentKind"] };
+  now: number;
+}) {
   const twin = useTwin();
   const to = Math.ceil(now / 3600) * 3600;
   const from = to - 30 * DAY;

@@ -1,3 +1,4 @@
+import { NativeSelect } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { api, http, type Schemas } from "../../api/client";
@@ -19,19 +20,28 @@ import { MonthCard } from "./MonthCard";
 
 type Row = Schemas["IncidentRow"];
 
+const kinds = [
+  ["monitor", "about monitors"],
+  ["fleet", "about fleets"],
+  ["slo", "about SLOs"],
+  ["platform", "about Quorate itself"],
+] as const;
+
 /** Incidents: the open ones worst first, then by day. Which ones are shown lives in the address. */
 export function IncidentsPage() {
   const now = useNow();
   const [state, setState] = useUrlState("state");
   const [monitor, setMonitor] = useUrlState("monitor");
   const [fleet, setFleet] = useUrlState("fleet");
-  const about = { ...(monitor ? { monitor } : {}), ...(fleet ? { fleet } : {}) };
+  const [word, setKind] = useUrlState("kind");
+  const kind = kinds.find(([known]) => known === word)?.[0];
+  const about = { ...(monitor ? { monitor } : {}), ...(fleet ? { fleet } : {}), ...(kind ? { kind } : {}) };
   const field = useRef<HTMLInputElement>(null);
   const open = api.useQuery("get", "/api/v1/incidents", {
     params: { query: { state: "open", limit: 500, ...about } },
   });
   const past = useInfiniteQuery({
-    queryKey: ["get", "/api/v1/incidents", "resolved", monitor, fleet],
+    queryKey: ["get", "/api/v1/incidents", "resolved", monitor, fleet, kind],
     enabled: state !== "open",
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam }) =>
@@ -78,6 +88,12 @@ export function IncidentsPage() {
                 <span className="hidden-visually">: show all again</span> <span aria-hidden="true">×</span>
               </button>
             )}
+            <NativeSelect
+              aria-label="About what"
+              value={kind ?? ""}
+              onChange={(event) => setKind(event.currentTarget.value, true)}
+              data={[{ value: "", label: "about anything" }, ...kinds.map(([value, label]) => ({ value, label }))]}
+            />
             {[
               ["", "All"],
               ["open", "Open"],
@@ -111,7 +127,7 @@ export function IncidentsPage() {
         {past.isError && <Failed error={past.error} retry={() => void past.refetch()} />}
         {open.data && !past.isPending && shown.length === 0 && (
           <Empty>
-            {monitor || fleet || state
+            {monitor || fleet || kind || state
               ? "None like this."
               : "None so far. When enough locations agree that something fails, it appears here."}
           </Empty>
@@ -147,7 +163,7 @@ export function IncidentsPage() {
 export function incidentsSentence(open: readonly Row[]): string {
   const told = open.filter((row) => !row.suppressed);
   if (told.length === 0) return "No incident is open.";
-  const unanswered = told.filter((row) => row.severity === "down" && !row.acked_at);
+  const unanswered = told.filter((row) => row.severity === "down" && !row.acked_at && row.kind !== "platform");
   const waiting = [...new Set(unanswered.map(subjectOf))];
   const fleets = unanswered.filter((row) => row.fleet).length;
   const state = fleets === 0 ? "down" : fleets === unanswered.length ? "failing" : "down or failing";

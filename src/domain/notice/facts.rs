@@ -1,0 +1,125 @@
+//! What a notice says of its subject.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Severity;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MonitorFacts {
+    pub uid: Uuid,
+    pub name: String,
+    /// Empty when the monitor is in no group.
+    pub group: String,
+    /// What is probed, as people write it (`https://shop.example/health`), without secrets.
+    pub target: String,
+    pub labels: std::collections::BTreeMap<String, String>,
+    pub runbook_url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetFacts {
+    pub uid: Uuid,
+    pub name: String,
+    /// What was found, the gravest first.
+    pub findings: Vec<FleetLine>,
+}
+
+impl FleetFacts {
+    /// What is wrong in a few words: the gravest of what was found.
+    pub fn title(&self) -> Option<&str> {
+        let title = self.findings.first()?.title.as_str();
+        (!title.is_empty()).then_some(title)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SloFacts {
+    pub uid: Uuid,
+    pub name: String,
+    /// Empty when it belongs to none.
+    pub service: String,
+    /// Who is responsible; empty when nobody was named.
+    pub owner: String,
+    pub labels: std::collections::BTreeMap<String, String>,
+    /// The rule, or `budget`.
+    pub alert: String,
+    /// What it does, in a few words that go on after its name: `burns its error budget too fast`.
+    pub title: String,
+}
+
+/// One finding of a fleet's alert.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetLine {
+    /// `fleet:{uid}:{kind}:{instance}`
+    pub subject: String,
+    /// What is wrong in a few words; empty in notices that are older than titles.
+    #[serde(default)]
+    pub title: String,
+    pub severity: Severity,
+    pub sentence: String,
+    /// It goes on.
+    pub open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IncidentFacts {
+    pub uid: Uuid,
+    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `slo:{uid}:{rule}`, `platform:{cause}` …
+    pub subject: String,
+    /// Back-dated to the first fail.
+    pub started_at: Timestamp,
+    /// When it was decided.
+    pub opened_at: Timestamp,
+    /// Back-dated to the first pass; only with an end.
+    pub ended_at: Option<Timestamp>,
+    /// `recovered`, `paused`, `deleted` …; only with an end.
+    pub resolve_reason: Option<String>,
+    /// Low confidence: not every needed failure domain was seen.
+    pub low: bool,
+}
+
+impl IncidentFacts {
+    /// Names the incident to receivers that merge by key; it holds the incident's id, so that a late
+    /// end cannot close a newer incident. At most 255 bytes.
+    pub fn dedup_key(&self) -> String {
+        const FIXED: usize = "quorate::".len() + 36;
+        let mut subject = self.subject.as_str();
+        while subject.len() > 255 - FIXED {
+            let cut = subject.char_indices().next_back().map_or(0, |(at, _)| at);
+            subject = &subject[..cut];
+        }
+        format!("quorate:{subject}:{}", self.uid)
+    }
+}
+
+/// What one location says at the moment of the decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LocationLine {
+    pub name: String,
+    pub region: String,
+    pub domain: String,
+    /// `none up slow suspect down recovering`
+    pub vote: String,
+    /// Failure class of its last fail (`connect_refused`); none for a pass.
+    pub class: Option<String>,
+    /// What it saw, in a few words: `HTTP 503 in 38 ms`; empty before its first result.
+    pub saw: String,
+    /// The address it connected to.
+    pub address: Option<String>,
+    pub simulated: bool,
+    /// Why its vote does not count (`quarantined`, `stale` …); none when it counts.
+    pub uncounted: Option<String>,
+}
+
+/// Of an incident about Quorate itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlatformFacts {
+    /// `undelivered_alerts`, `quarantined` …
+    pub cause: String,
+    /// What is wrong, in a few words that go on after "Quorate": `cannot deliver alerts`.
+    pub title: String,
+    /// What it does once that is over: `delivers alerts again`.
+    pub over: String,
+}
