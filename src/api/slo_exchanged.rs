@@ -192,10 +192,15 @@ fn measured(definition: &Definition) -> Vec<(&'static str, Value)> {
                 all.push(("denominator", "all".into()));
             }
         }
-        Sli::Requests { fallback: Some(least) } => {
-            all.extend([("fallback", "monitor".into()), ("min_requests", least.into())]);
+        Sli::Requests { within_us, fallback } => {
+            if let Some(within_us) = within_us {
+                all.push(("threshold_us", within_us.into()));
+            }
+            if let Some(least) = fallback {
+                all.extend([("fallback", "monitor".into()), ("min_requests", least.into())]);
+            }
         }
-        Sli::Availability | Sli::ProbeRatio { .. } | Sli::Requests { fallback: None } => {}
+        Sli::Availability | Sli::ProbeRatio { .. } => {}
     }
     match definition.unknown_policy {
         UnknownPolicy::Exclude => {}

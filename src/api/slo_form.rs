@@ -30,6 +30,8 @@ use crate::{
     store::{self, slo_inputs, slos::Values},
 };
 
+/// Bounds on how long requests of one fleet take, at most.
+const MOST_BOUNDS: usize = 6;
 /// Members of a composite, at most.
 const MOST_MEMBERS: usize = 200;
 
@@ -108,6 +110,7 @@ pub async fn read(conn: &mut PgConnection, body: Value, now: Timestamp) -> ApiRe
     }
     let subject = words.subject(conn, &objective).await?;
     fits(&objective.definition, &subject)?;
+    few_bounds(conn, &objective.definition, &subject).await?;
     let mut form = Form {
         values: Values {
             name: name.into_string(),
@@ -286,6 +289,29 @@ async fn monitors(
     Ok(keys)
 }
 
+/// Each bound on requests is counted as lines come, so that there are few of a fleet.
+async fn few_bounds(
+    conn: &mut PgConnection,
+    definition: &Definition,
+    subject: &Subject,
+) -> ApiResult<()> {
+    let (Sli::Requests { within_us: Some(bound), .. }, Some(fleet)) =
+        (definition.sli, subject.fleet())
+    else {
+        return Ok(());
+    };
+    let known = store::slo_requests::bounds(conn, fleet).await?;
+    if known.contains(&bound) || known.len() < MOST_BOUNDS {
+        return Ok(());
+    }
+    let known: Vec<String> = known.iter().map(u32::to_string).collect();
+    let known = known.join(", ");
+    let why = format!(
+        "would be one more than the {MOST_BOUNDS} that are counted of a fleet; take one of {known}"
+    );
+    Err(ApiError::given("threshold_us", &bound.to_string(), &why))
+}
+
 /// What can be told of a subject from stored state.
 fn fits(definition: &Definition, subject: &Subject) -> Result<(), Invalid> {
     let refuse = |why: &str| Err(Invalid::given("sli", definition.sli.name(), why));
@@ -297,7 +323,7 @@ fn fits(definition: &Definition, subject: &Subject) -> Result<(), Invalid> {
             "weight",
             "by slices is worked out by `quorate slo eval` only; use pooled or location_mean",
         )),
-        (Sli::Requests { fallback: Some(_) }, Subject::Fleet { monitor: None, .. }) => {
+        (Sli::Requests { fallback: Some(_), .. }, Subject::Fleet { monitor: None, .. }) => {
             Err(Invalid::new("monitor", "is missing: with fallback it speaks for quiet minutes"))
         }
         (Sli::Requests { .. }, Subject::Fleet { .. }) => Ok(()),

@@ -227,6 +227,7 @@ fn one(row: SloRow, objective: Objective, evaluation: Option<EvaluationRow>, nam
         },
         threshold_us: match definition.sli {
             Sli::Latency { threshold_us, .. } => Some(threshold_us),
+            Sli::Requests { within_us, .. } => within_us,
             _ => None,
         },
         denominator: match definition.sli {
@@ -235,7 +236,7 @@ fn one(row: SloRow, objective: Objective, evaluation: Option<EvaluationRow>, nam
             _ => None,
         },
         min_requests: match definition.sli {
-            Sli::Requests { fallback } => fallback,
+            Sli::Requests { fallback, .. } => fallback,
             _ => None,
         },
         rules: definition.rules.iter().map(|rule| rule_of(rule, &definition, window)).collect(),

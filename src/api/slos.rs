@@ -70,7 +70,8 @@ pub struct NewSlo {
     pub coverage_min: Option<f64>,
     /// `pooled` (the usual) or `location_mean`.
     pub weight: Option<String>,
-    /// For `latency`.
+    /// For `latency`: how long a quick probe may take. For `requests`: a request that takes longer is bad, counted
+    /// from when this was set; left out, any time will do.
     pub threshold_us: Option<u32>,
     /// For `latency`: `ok_only` (the usual) or `all`.
     pub denominator: Option<String>,

@@ -135,11 +135,12 @@ impl Intake {
         let _turn = self.turns.acquire().await;
         let mut conn = self.pool.acquire().await?;
         let (source, balanced) = prepare(&mut conn, fleet, delivery).await?;
+        let bounds = store::slo_requests::bounds(&mut conn, fleet.key).await?;
         let mut run = Run {
             intake: self,
             fleet,
             delivery,
-            recipe: recipe(delivery, &source, balanced, now)?,
+            recipe: Recipe { bounds, ..recipe(delivery, &source, balanced, now)? },
             warm: self.warm(fleet, &delivery.source),
             known: None,
             answer: Answer::default(),

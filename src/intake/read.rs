@@ -46,6 +46,8 @@ pub(super) struct Recipe {
     pub mapping: Option<Mapping>,
     /// What the file is called, if anybody said.
     pub file_name: Option<String>,
+    /// What requests are held against, in µs.
+    pub bounds: Vec<u32>,
     pub context: Context,
 }
 
@@ -93,6 +95,7 @@ impl Warm {
         if piece.cut > 0 {
             said.sample(b"", "the line is longer than 256 KiB");
         }
+        self.tally.hold_against(&recipe.bounds);
         let text = piece.text.as_slice();
         let wrapped = is_wrapped(text);
         if let Some(pasted) = &recipe.log_format {
@@ -343,6 +346,7 @@ mod tests {
             log_format: None,
             mapping: None,
             file_name: name.map(str::to_owned),
+            bounds: Vec::new(),
             context,
         };
         let piece = Piece { text: text.as_bytes().to_vec(), ..Piece::default() };
@@ -401,6 +405,7 @@ mod tests {
             log_format: Some(log_format.to_owned()),
             mapping: None,
             file_name: None,
+            bounds: Vec::new(),
             context,
         };
         // Alone the last line would be a batch that names a pool throughout.
@@ -437,6 +442,7 @@ mod tests {
             ),
             mapping: None,
             file_name: None,
+            bounds: Vec::new(),
             context,
         };
         let read = |text: String| {

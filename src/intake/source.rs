@@ -82,6 +82,7 @@ pub(super) fn recipe(
         log_format: source.log_format.clone(),
         mapping: source.mapping.as_ref().and_then(mapping_of),
         file_name: delivery.name.clone(),
+        bounds: Vec::new(),
         context: Context { tz: zone(source.tz.as_deref())?, now_us: now.as_microsecond() },
     })
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
+use serde_json::json;
 use sqlx::PgConnection;
 
 use super::copy::Copy;
 use crate::domain::{
-    fleet::cell::{Cell, Faults, PoolCell},
+    fleet::cell::{Cell, Faults, PoolCell, Timed},
     ids::FleetKey,
     sketch::Sketch,
 };
@@ -48,7 +49,7 @@ const COPY_CELL: &str = "copy fleet_cell (fleet_id, at, stage, pool, instance, r
      fault_status, fault_connect, fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, \
      first_us, last_us, codes, latency, sizes, source) from stdin (format binary)";
 const COPY_POOL: &str = "copy fleet_pool (fleet_id, at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, \
-     marks) from stdin (format binary)";
+     timed, marks) from stdin (format binary)";
 /// Appends rows.
 pub async fn append(
     conn: &mut PgConnection,
@@ -75,7 +76,7 @@ pub async fn append(
         copy.send(conn, COPY_CELL).await?;
     }
     if !pools.is_empty() {
-        let mut copy = Copy::new(12, pools.len() * 150);
+        let mut copy = Copy::new(13, pools.len() * 150);
         for row in pools {
             copy.row();
             copy.int4(Some(fleet.0));
@@ -124,6 +125,17 @@ pub(super) fn put_pool(copy: &mut Copy, cell: &PoolCell) {
         copy.int8(Some(big(count)));
     }
     copy.json(&codes_text(&cell.codes));
+    if cell.timed.is_empty() {
+        copy.null();
+    } else {
+        copy.json(timed_json(&cell.timed).to_string().as_bytes());
+    }
+}
+
+/// By bound in µs: how many were judged, and how many were slow.
+pub(super) fn timed_json(timed: &BTreeMap<u32, Timed>) -> serde_json::Value {
+    let pairs = timed.iter().map(|(bound, one)| (bound.to_string(), json!([one.judged, one.slow])));
+    serde_json::Value::Object(pairs.collect())
 }
 
 /// Rows of windows that begin in [from, to).
@@ -178,7 +190,7 @@ pub async fn pools(
 ) -> sqlx::Result<Vec<PoolRow>> {
     sqlx::query_as!(
         RawPool,
-        "select at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, marks
+        "select at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, timed, marks
          from fleet_pool where fleet_id = $1 and at >= $2 and at < $3",
         fleet.0,
         from.to_sqlx(),
@@ -198,7 +210,7 @@ pub async fn take_pools(
     sqlx::query_as!(
         RawPool,
         "delete from fleet_pool where fleet_id = $1 and at >= $2 and at < $3
-         returning at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, marks",
+         returning at, stage, pool, requests, failed, empty, redispatched, clients, proxies, codes, timed, marks",
         fleet.0,
         from.to_sqlx(),
         to.to_sqlx()
@@ -315,6 +327,7 @@ pub(super) struct RawPool {
     pub(super) clients: i64,
     pub(super) proxies: i64,
     pub(super) codes: serde_json::Value,
+    pub(super) timed: Option<serde_json::Value>,
     pub(super) marks: Option<serde_json::Value>,
 }
 
@@ -332,6 +345,7 @@ impl RawPool {
                 clients: count(self.clients),
                 proxies: count(self.proxies),
                 codes: codes(&self.codes),
+                timed: self.timed.as_ref().map(timed).unwrap_or_default(),
             },
             marks: self.marks,
         })
@@ -350,6 +364,15 @@ fn codes_text(codes: &BTreeMap<u16, u64>) -> Vec<u8> {
 fn codes(value: &serde_json::Value) -> BTreeMap<u16, u64> {
     let pairs = value.as_object().into_iter().flatten();
     pairs.filter_map(|(code, count)| Some((code.parse().ok()?, count.as_u64()?))).collect()
+}
+
+fn timed(value: &serde_json::Value) -> BTreeMap<u32, Timed> {
+    let pairs = value.as_object().into_iter().flatten();
+    let one = |(bound, counts): (&String, &serde_json::Value)| {
+        let (judged, slow) = (counts.get(0)?.as_u64()?, counts.get(1)?.as_u64()?);
+        Some((bound.parse().ok()?, Timed { judged, slow }))
+    };
+    pairs.filter_map(one).collect()
 }
 
 /// Counts never exceed what an i64 holds: they are counts of lines and bytes.

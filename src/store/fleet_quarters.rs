@@ -14,7 +14,7 @@ const COPY_QUARTER: &str = "copy fleet_quarter (fleet_id, at, pool, instance, at
      fault_status, fault_connect, fault_timeout, fault_reset, rescued, bytes, probes_passed, probes_failed, \
      first_us, last_us, codes, latency, sizes) from stdin (format binary)";
 const COPY_POOL_QUARTER: &str = "copy fleet_pool_quarter (fleet_id, at, pool, requests, failed, empty, redispatched, clients, \
-     proxies, codes) from stdin (format binary)";
+     proxies, codes, timed) from stdin (format binary)";
 
 /// Quarter hours that begin in [from, to).
 pub async fn quarters(
@@ -46,7 +46,7 @@ pub async fn pool_quarters(
 ) -> sqlx::Result<Vec<PoolRow>> {
     sqlx::query_as!(
         RawPool,
-        r#"select at, 2::int2 as "stage!", pool, requests, failed, empty, redispatched, clients, proxies, codes,
+        r#"select at, 2::int2 as "stage!", pool, requests, failed, empty, redispatched, clients, proxies, codes, timed,
                 null::jsonb as marks
          from fleet_pool_quarter where fleet_id = $1 and at >= $2 and at < $3"#,
         fleet.0,
@@ -95,7 +95,7 @@ pub async fn replace_quarters(
         copy.send(conn, COPY_QUARTER).await?;
     }
     if !pools.is_empty() {
-        let mut copy = Copy::new(10, pools.len() * 150);
+        let mut copy = Copy::new(11, pools.len() * 150);
         for row in pools {
             copy.row();
             copy.int4(Some(fleet.0));

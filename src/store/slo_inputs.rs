@@ -18,7 +18,7 @@ use crate::domain::{
         asked::Asked,
         burn,
         composite::Composite,
-        definition::{Definition, Resolution},
+        definition::{Definition, Resolution, Sli},
         document::{self, Objective},
         evaluate::{Decided, Identity, Inputs, Member, Truth},
         maintenance::Occurrence,
@@ -115,8 +115,12 @@ pub async fn of(
         slo_batches::read(conn, monitor, &definition, &names, view, &mut inputs).await?;
     }
     if let Some((key, fleet)) = fleet {
+        let within = match definition.sli {
+            Sli::Requests { within_us, .. } => within_us,
+            _ => None,
+        };
         (inputs.minutes, inputs.summed) =
-            slo_requests::minutes(conn, key, fleet.window_s, earliest, watermark).await?;
+            slo_requests::minutes(conn, key, fleet.window_s, within, earliest, watermark).await?;
         inputs.created_at = Some(fleet.created_at.as_millisecond());
         inputs.deleted_at = fleet.deleted_at.map(Timestamp::as_millisecond);
     }

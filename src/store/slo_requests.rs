@@ -1,15 +1,16 @@
 //! Requests of a fleet's clients by the minute, for SLOs on them: windows for 100 days, spread quarter hours
 //! before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 
-use super::slo_inputs::instant;
+use super::{fleet_cells::timed_json, slo_inputs::instant};
 use crate::domain::{
     Millis,
+    fleet::cell::Timed,
     ids::FleetKey,
     slo::requests::{MINUTE, Minute},
 };
@@ -59,88 +60,143 @@ pub async fn fleet(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<Opt
     .await
 }
 
+/// Bounds of a fleet's SLOs on how long requests take, in µs.
+pub async fn bounds(conn: &mut PgConnection, fleet: FleetKey) -> sqlx::Result<Vec<u32>> {
+    let bounds = sqlx::query_scalar!(
+        r#"select distinct (definition ->> 'threshold_us')::int8 as "bound!" from slo
+           where fleet_id = $1 and deleted_at is null and definition ? 'threshold_us' order by 1"#,
+        fleet.0
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(bounds.into_iter().filter_map(|bound| u32::try_from(bound).ok()).collect())
+}
+
 /// The minutes within [from, to) in which the source was heard, oldest first, and whether some of them are
-/// spread quarter hours. It was heard for all of a quarter hour of which there is any line.
+/// spread quarter hours. It was heard for all of a quarter hour of which there is any line. With a bound in
+/// µs, requests that took longer are bad, those of which that is not known do not count, and time in which
+/// most are of that kind was not heard.
 pub async fn minutes(
     conn: &mut PgConnection,
     fleet: FleetKey,
     window_s: i64,
+    bound: Option<u32>,
     from: Millis,
     to: Millis,
 ) -> sqlx::Result<(Vec<Minute>, bool)> {
     let from = from.div_euclid(QUARTER) * QUARTER;
-    let (windows, quarters) = rows(conn, fleet, from, to).await?;
+    let (windows, quarters) = rows(conn, fleet, bound, from, to).await?;
     let mut all: BTreeMap<Millis, (u64, u64)> = BTreeMap::new();
-    for (at, _, _) in windows.iter().chain(&quarters) {
-        let quarter = at.div_euclid(QUARTER) * QUARTER;
+    for sum in windows.iter().chain(&quarters) {
+        let quarter = sum.at.div_euclid(QUARTER) * QUARTER;
         for k in 0..QUARTER / MINUTE {
             all.entry(quarter + k * MINUTE).or_default();
         }
     }
     let long = u64::try_from(window_s / 60).unwrap_or(1).max(1);
-    let spread = |minutes: u64| {
-        move |&(at, total, bad): &(Millis, u64, u64)| {
-            Minute::spread(at.div_euclid(MINUTE) * MINUTE, minutes, total, bad)
+    let lengths = windows.iter().map(|sum| (sum, long)).chain(quarters.iter().map(|sum| (sum, 15)));
+    let mut unheard = BTreeSet::new();
+    for (sum, minutes) in lengths {
+        let begin = sum.at.div_euclid(MINUTE) * MINUTE;
+        let (total, bad) = sum.counted();
+        for minute in Minute::spread(begin, minutes, total, bad) {
+            let sums = all.entry(minute.at).or_default();
+            sums.0 += minute.total;
+            sums.1 += minute.bad;
+            if !sum.is_judged() {
+                unheard.insert(minute.at);
+            }
         }
-    };
-    let counted = windows.iter().flat_map(spread(long)).chain(quarters.iter().flat_map(spread(15)));
-    for minute in counted {
-        let sum = all.entry(minute.at).or_default();
-        sum.0 += minute.total;
-        sum.1 += minute.bad;
     }
-    let told = all.into_iter().filter(|(at, _)| *at < to);
+    let told = all.into_iter().filter(|(at, _)| *at < to && !unheard.contains(at));
     let minutes = told.map(|(at, (total, bad))| Minute { at, total, bad }).collect();
     Ok((minutes, !quarters.is_empty()))
 }
 
-/// Beginning, requests, and those that ended badly by the fleet's fault.
-type Sum = (Millis, u64, u64);
+/// One window or quarter hour.
+struct Sum {
+    at: Millis,
+    requests: u64,
+    /// Those that ended badly by the fleet's fault.
+    failed: u64,
+    /// With a bound: how many of the others it is known of, and how many of these took longer.
+    timed: Option<(u64, u64)>,
+}
+
+impl Sum {
+    fn counted(&self) -> (u64, u64) {
+        match self.timed {
+            None => (self.requests, self.failed),
+            Some((judged, slow)) => (self.failed + judged, self.failed + slow),
+        }
+    }
+
+    /// Failures are always known; without most of the rest they would be nearly all that counts.
+    fn is_judged(&self) -> bool {
+        let good = self.requests.saturating_sub(self.failed);
+        self.timed.is_none_or(|(judged, _)| judged * 2 >= good)
+    }
+}
 
 /// Sums by window and by quarter hour; what is in one is not in the other.
 async fn rows(
     conn: &mut PgConnection,
     fleet: FleetKey,
+    bound: Option<u32>,
     from: Millis,
     to: Millis,
 ) -> sqlx::Result<(Vec<Sum>, Vec<Sum>)> {
     let (from, to) = (instant(from).to_sqlx(), instant(to).to_sqlx());
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let name = bound.map(|bound| bound.to_string()).unwrap_or_default();
+    let sum = |at: jiff_sqlx::Timestamp, counts: [i64; 4]| {
+        let [requests, failed, judged, slow] = counts.map(|n| u64::try_from(n).unwrap_or(0));
+        let timed = bound.map(|_| (judged, slow));
+        Sum { at: at.to_jiff().as_millisecond(), requests, failed, timed }
+    };
     let windows = sqlx::query!(
-        r#"select at as "at!: jiff_sqlx::Timestamp", sum(requests)::int8 as "requests!", sum(failed)::int8 as "failed!"
-           from (select at, requests, failed from fleet_pool where fleet_id = $1 and at >= $2 and at < $3
+        r#"select at as "at!: jiff_sqlx::Timestamp", sum(requests)::int8 as "requests!", sum(failed)::int8 as "failed!",
+                  coalesce(sum((timed -> $4 ->> 0)::int8), 0)::int8 as "judged!",
+                  coalesce(sum((timed -> $4 ->> 1)::int8), 0)::int8 as "slow!"
+           from (select at, requests, failed, timed from fleet_pool where fleet_id = $1 and at >= $2 and at < $3
                  union all
-                 select at, requests, failed from fleet_request_minute where fleet_id = $1 and at >= $2 and at < $3) as w
+                 select at, requests, failed, timed from fleet_request_minute where fleet_id = $1 and at >= $2 and at < $3) as w
            group by at"#,
         fleet.0,
         from,
-        to
+        to,
+        name
     )
-    .map(|r| (r.at.to_jiff().as_millisecond(), count(r.requests), count(r.failed)))
+    .map(|r| sum(r.at, [r.requests, r.failed, r.judged, r.slow]))
     .fetch_all(&mut *conn)
     .await?;
     let quarters = sqlx::query!(
-        r#"select at, sum(requests)::int8 as "requests!", sum(failed)::int8 as "failed!" from fleet_pool_quarter q
+        r#"select at, sum(requests)::int8 as "requests!", sum(failed)::int8 as "failed!",
+                  coalesce(sum((timed -> $4 ->> 0)::int8), 0)::int8 as "judged!",
+                  coalesce(sum((timed -> $4 ->> 1)::int8), 0)::int8 as "slow!"
+           from fleet_pool_quarter q
            where fleet_id = $1 and at >= $2 and at < $3
              and not exists (select from fleet_request_minute m
                              where m.fleet_id = $1 and m.at >= q.at and m.at < q.at + interval '15 minutes')
            group by at"#,
         fleet.0,
         from,
-        to
+        to,
+        name
     )
-    .map(|r| (r.at.to_jiff().as_millisecond(), count(r.requests), count(r.failed)))
+    .map(|r| sum(r.at, [r.requests, r.failed, r.judged, r.slow]))
     .fetch_all(conn)
     .await?;
     Ok((windows, quarters))
 }
 
 /// A window whose sums go into a quarter hour.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Window {
     pub at: Timestamp,
     pub requests: i64,
     pub failed: i64,
+    /// By bound in µs.
+    pub timed: BTreeMap<u32, Timed>,
 }
 
 /// Keeps windows that become quarter hours, in the transaction that does so and before it writes them; late
@@ -153,21 +209,32 @@ pub async fn keep_windows(
     let at: Vec<_> = windows.iter().map(|window| window.at.to_sqlx()).collect();
     let requests: Vec<i64> = windows.iter().map(|window| window.requests).collect();
     let failed: Vec<i64> = windows.iter().map(|window| window.failed).collect();
+    let timed: Vec<Option<serde_json::Value>> = windows
+        .iter()
+        .map(|window| (!window.timed.is_empty()).then(|| timed_json(&window.timed)))
+        .collect();
     sqlx::query!(
-        "insert into fleet_request_minute (fleet_id, at, requests, failed)
-         select $1, w.at, w.requests, w.failed
-         from unnest($2::timestamptz[], $3::int8[], $4::int8[]) as w(at, requests, failed)
+        "insert into fleet_request_minute (fleet_id, at, requests, failed, timed)
+         select $1, w.at, w.requests, w.failed, w.timed
+         from unnest($2::timestamptz[], $3::int8[], $4::int8[], $5::jsonb[]) as w(at, requests, failed, timed)
          cross join lateral date_bin('15 minutes', w.at, 'epoch') as quarter
          where not exists (select from fleet_pool_quarter q where q.fleet_id = $1 and q.at = quarter)
             or exists (select from fleet_request_minute m
                        where m.fleet_id = $1 and m.at >= quarter and m.at < quarter + interval '15 minutes')
          on conflict (fleet_id, at) do update
          set requests = fleet_request_minute.requests + excluded.requests,
-             failed = fleet_request_minute.failed + excluded.failed",
+             failed = fleet_request_minute.failed + excluded.failed,
+             timed = (select jsonb_object_agg(key, jsonb_build_array(judged, slow))
+                      from (select key, sum((value ->> 0)::int8) as judged, sum((value ->> 1)::int8) as slow
+                            from (select key, value from jsonb_each(coalesce(fleet_request_minute.timed, '{}'))
+                                  union all
+                                  select key, value from jsonb_each(coalesce(excluded.timed, '{}'))) as parts
+                            group by key) as sums)",
         fleet.0,
         &at as _,
         &requests,
         &failed,
+        &timed as _,
     )
     .execute(conn)
     .await?;

@@ -20,7 +20,7 @@ use self::{watermark::Known, window::Judge};
 use crate::{
     domain::{
         fleet::{
-            cell::Cell,
+            cell::{Cell, PoolCell},
             engine::WINDOWS_NEEDED,
             finding::{Change, End, Finding, Gravity, Kind, Scope, Step, key},
         },
@@ -251,14 +251,17 @@ async fn age(
 
 /// What clients asked for in each window, of all pools together.
 fn windows_of(pools: &[PoolRow]) -> Vec<store::slo_requests::Window> {
-    let mut sums: BTreeMap<Timestamp, (i64, i64)> = BTreeMap::new();
+    let mut sums: BTreeMap<Timestamp, PoolCell> = BTreeMap::new();
     for row in pools {
-        let sum = sums.entry(row.at).or_default();
-        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        sum.0 = sum.0.saturating_add(count(row.cell.requests));
-        sum.1 = sum.1.saturating_add(count(row.cell.failed));
+        sums.entry(row.at).or_default().merge(&row.cell);
     }
-    let window = |(at, (requests, failed))| store::slo_requests::Window { at, requests, failed };
+    let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let window = |(at, sum): (Timestamp, PoolCell)| store::slo_requests::Window {
+        at,
+        requests: count(sum.requests),
+        failed: count(sum.failed),
+        timed: sum.timed,
+    };
     sums.into_iter().map(window).collect()
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     api::text,
-    fleet_traffic::{judge, minute, send},
+    fleet_traffic::{PER_MINUTE, judge, minute, send},
     slo::Scene,
 };
 
@@ -85,6 +85,71 @@ async fn requests_are_those_of_the_fleet_now_and_as_quarter_hours() {
     let report = scene.api.get(&path).await.is(200);
     assert_eq!(report["window"]["resolution"], "quarter_hour");
     assert_eq!(counts(&report), (requests, failed));
+}
+
+/// Good requests of a made-up minute in which nothing but the usual fails, and how many of them take longer
+/// than `ms`.
+fn slower_than(ms: u64) -> (u64, u64) {
+    let good = (0..u64::from(PER_MINUTE)).filter(|turn| turn % 200 != 7);
+    let slow = good.clone().filter(|turn| 11 + turn % 17 > ms).count();
+    (4 * good.count() as u64, 4 * slow as u64)
+}
+
+#[tokio::test]
+async fn with_a_bound_slow_requests_are_bad_from_when_it_was_set() {
+    let scene = Scene::new().await;
+    let fleet = text(&scene.api.post("fleets", json!({"name": "shop"})).await.is(201)["id"]);
+    let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+    let at = |minute: i64| start + SignedDuration::from_secs(60 * minute);
+    for k in 0..5 {
+        passes(&scene, &fleet, at(k), None).await;
+    }
+    let slo = |bound: u32| {
+        json!({"target_ppb": 990_000_000_u64, "coverage_min": 0.001, "threshold_us": bound,
+            "name": format!("within {bound}"), "fleet": "shop", "window": {"kind": "calendar", "duration": "1d"}})
+    };
+    let made = scene.api.post("slos", slo(20_000)).await.is(201);
+    assert_eq!((&made["sli"], &made["threshold_us"]), (&json!("requests"), &json!(20_000)));
+    for k in 5..18 {
+        passes(&scene, &fleet, at(k), None).await;
+    }
+    let id = text(&made["id"]);
+    let path = format!("slos/{id}/report?window={}..{}", at(0), at(15));
+    let report = scene.api.get(&path).await.is(200);
+    let (good, slow) = slower_than(20);
+    assert!(slow > 300 && good == 4 * 238, "{good} {slow}");
+    assert_eq!(
+        counts(&report),
+        (10 * 960, 10 * (960 - good + slow)),
+        "the first five minutes are not known"
+    );
+    assert_eq!(report["slo"]["within_us"], 20_000);
+    let share = report["coverage"]["ratio"].as_f64().unwrap();
+    assert!((share - 10.0 / 15.0).abs() < 1e-9, "{report}");
+    // What was not counted is no good time, however it is asked for.
+    let before = format!("slos/{id}/report?window={}..{}", at(0), at(5));
+    let before = scene.api.get(&before).await.is(200);
+    assert_eq!((&before["state"], counts(&before).0), (&json!("no_data"), 0), "{before}");
+    // As windows that are kept beside quarter hours it is the same.
+    for k in 0..3 {
+        passes(&scene, &fleet, at(300 + k), None).await;
+    }
+    assert_eq!(counts(&scene.api.get(&path).await.is(200)), counts(&report));
+    // Late lines of a minute that is kept.
+    send(&scene.api, &fleet, minute(at(7), None)).await;
+    for k in 3..6 {
+        passes(&scene, &fleet, at(300 + k), None).await;
+    }
+    let more = scene.api.get(&path).await.is(200);
+    assert_eq!(counts(&more), (11 * 960, 11 * (960 - good + slow)));
+    // Each bound is counted as lines come.
+    for bound in 1..6 {
+        scene.api.post("slos", slo(bound)).await.is(201);
+    }
+    scene.api.post("slos", slo(7)).await.refuses(422, "threshold_us");
+    let mut again = slo(5);
+    again["name"] = json!("again");
+    scene.api.post("slos", again).await.is(201);
 }
 
 #[tokio::test]

@@ -143,8 +143,8 @@ impl Reader<'_> {
             Sli::Availability => Measure::Time,
             Sli::ProbeRatio { .. } | Sli::Slices { .. } => Measure::Checks,
             Sli::Latency { .. } => Measure::InTime,
-            Sli::Requests { fallback: None } => Measure::Requests,
-            Sli::Requests { fallback: Some(_) } => Measure::Time,
+            Sli::Requests { fallback: None, .. } => Measure::Requests,
+            Sli::Requests { fallback: Some(_), .. } => Measure::Time,
         };
         let fires = self.firing.contains(&slo.key.0) && measure != Measure::Time;
         let by_time = matches!(objective.definition.sli, Sli::Availability);

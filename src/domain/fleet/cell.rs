@@ -60,6 +60,18 @@ pub struct PoolCell {
     pub proxies: u64,
     /// Answers to clients by status.
     pub codes: BTreeMap<u16, u64>,
+    /// How many of those that did not fail were quick enough, by bound in µs: the bounds that somebody
+    /// asked for when the lines were read.
+    pub timed: BTreeMap<u32, Timed>,
+}
+
+/// Requests held against one bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timed {
+    /// Requests that did not fail and of which it is known whether they took longer.
+    pub judged: u64,
+    /// Of these, those that did.
+    pub slow: u64,
 }
 
 /// One window of one pool: what the engine judges.
@@ -118,6 +130,11 @@ impl PoolCell {
         self.clients += other.clients;
         self.proxies += other.proxies;
         merge_codes(&mut self.codes, &other.codes);
+        for (bound, timed) in &other.timed {
+            let mine = self.timed.entry(*bound).or_default();
+            mine.judged += timed.judged;
+            mine.slow += timed.slow;
+        }
     }
 }
 

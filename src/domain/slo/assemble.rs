@@ -112,6 +112,10 @@ fn slo(definition: &Definition, inputs: &Inputs) -> Slo {
         name: identity.name.clone(),
         service: identity.service.clone(),
         sli: definition.sli.name().to_owned(),
+        within_us: match definition.sli {
+            Sli::Requests { within_us, .. } => within_us,
+            _ => None,
+        },
         target_ppb: definition.target.ppb(),
         target_pct: target_percent(definition.target.ppb()),
         window: WindowKind {

@@ -72,7 +72,7 @@ pub fn daily(definition: &Definition, inputs: &Inputs) -> Option<Daily> {
     let zone = window::zone(&definition.timezone).ok()?;
     let percent = |ratio: Option<Ratio>| ratio.and_then(|ratio| ratio.percent(definition.decimals));
     // Nobody probes a fleet: what was heard of it stands for what was measured.
-    let heard_only = matches!(definition.sli, Sli::Requests { fallback: None });
+    let heard_only = matches!(definition.sli, Sli::Requests { fallback: None, .. });
     let target = definition.target.ratio();
     let totals = |from: Millis, to: Millis| {
         let totals = view.figures.totals(from, to);

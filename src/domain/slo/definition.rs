@@ -92,9 +92,9 @@ pub enum Sli {
     Slices { slice: Millis, target: Share },
     /// Results that passed in time.
     Latency { threshold_us: u32, denominator: Denominator },
-    /// Requests of clients that the fleet answered. With `fallback`, a minute with fewer requests than
-    /// that counts by the monitor's timeline, and the unit is time.
-    Requests { fallback: Option<u32> },
+    /// Requests of clients that the fleet answered, with `within_us` in time. With `fallback`, a minute with
+    /// fewer requests than that counts by the monitor's timeline, and the unit is time.
+    Requests { within_us: Option<u32>, fallback: Option<u32> },
 }
 
 impl Sli {
@@ -110,7 +110,7 @@ impl Sli {
 
     /// Whether good and bad are milliseconds; else they are events, slices or requests.
     pub fn is_time(self) -> bool {
-        matches!(self, Self::Availability | Self::Requests { fallback: Some(_) })
+        matches!(self, Self::Availability | Self::Requests { fallback: Some(_), .. })
     }
 }
 

@@ -259,7 +259,7 @@ impl<'a> Engine<'a> {
         let evidence =
             Evidence::new(&inputs.batches, &inputs.plans, timeline, scoped(inputs, excludes));
         let requests = match definition.sli {
-            Sli::Requests { fallback } => {
+            Sli::Requests { fallback, .. } => {
                 Some(Requests::new(&inputs.minutes, timeline, &evidence.out, fallback))
             }
             _ => None,

@@ -51,6 +51,9 @@ pub struct Slo {
     pub name: Option<String>,
     pub service: Option<String>,
     pub sli: String,
+    /// `requests` with a bound: longer ones are bad.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_us: Option<u32>,
     pub target_ppb: u64,
     pub target_pct: String,
     pub window: WindowKind,

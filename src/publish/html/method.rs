@@ -122,9 +122,19 @@ fn achieved(report: &Report) -> String {
         "probe_ratio" => "Results that passed, of all results that count; one result for each location and interval.".to_owned(),
         "slices" => "Slices of time in which enough results passed, of the slices with a result.".to_owned(),
         "latency" => "Results that passed within the time agreed, of those that count.".to_owned(),
-        "requests" => "Requests of clients that were answered, of all requests in the access log.".to_owned(),
+        "requests" => match report.slo.within_us {
+            None => "Requests of clients that were answered, of all requests in the access log.".to_owned(),
+            Some(bound) => format!(
+                "Requests of clients that were answered within {}, of all requests in the access log of which that is known. It is counted from when this limit was set; before, and where the log holds no times, it is not known.",
+                milliseconds(bound)
+            ),
+        },
         _ => String::new(),
     }
+}
+
+fn milliseconds(us: u32) -> String {
+    format!("{}\u{a0}ms", f64::from(us) / 1_000.0)
 }
 
 fn budget(report: &Report) -> String {

@@ -114,7 +114,7 @@ fn annotations(objective: &Objective) -> Map<String, Value> {
             note("slice-ms", slice.to_string())
         }
         Sli::Latency { denominator: Denominator::All, .. } => note("denominator", "all".into()),
-        Sli::Requests { fallback: Some(least) } => note("fallback-below", least.to_string()),
+        Sli::Requests { fallback: Some(least), .. } => note("fallback-below", least.to_string()),
         _ => None,
     };
     out
@@ -172,7 +172,9 @@ fn indicator(objective: &Objective) -> Value {
         }
     };
     set("sli", sli.name().to_owned());
-    if let Sli::Latency { threshold_us, .. } = sli {
+    if let Sli::Latency { threshold_us, .. } | Sli::Requests { within_us: Some(threshold_us), .. } =
+        sli
+    {
         set("thresholdMs", millis(threshold_us));
     }
     let metric = |part: &str| {

@@ -1,17 +1,18 @@
 //! Reading: every objective of every SLO of a file, or the first thing that cannot be taken over. What is
 //! taken over with a loss is told.
 
+mod indicator;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::names::{annotation, decimal, is_name, read_share};
-use super::parts::{Slices, compared, micros, source, spec_of, target};
+use super::parts::{Slices, compared, source, target};
 use super::{LONGEST_DESCRIPTION, Objective, Source, VERSION, rules, windows};
 use crate::domain::fields::Fields;
 use crate::domain::slo::definition::{
-    Definition, Denominator, MaintenancePolicy, Resolution, Share, Sli, Target, UnknownPolicy,
-    Weight,
+    Definition, MaintenancePolicy, Resolution, Share, Sli, Target, UnknownPolicy,
 };
 use crate::domain::slo::slot::{Policy, Quorum};
 use crate::domain::slo::window::DAY;
@@ -382,60 +383,6 @@ impl Slo<'_> {
             min_valid: self.noted("min-valid", count)?,
             confirm: self.noted("confirm", count)?,
         })
-    }
-
-    /// The indicator: ours by its name, somebody else's by the method.
-    fn sli(
-        &self,
-        indicator: &Value,
-        source: &Source,
-        shell: &Shell,
-        slices: &Slices,
-        place: &str,
-    ) -> Result<Sli, Invalid> {
-        let ours = if matches!(source, Source::Foreign { .. }) { None } else { spec_of(indicator) };
-        let text = |name: &str| ours.and_then(|spec| spec.get(name)).and_then(Value::as_str);
-        let fine = |text: &str| text.parse().ok().filter(|ms: &Millis| *ms > 0 && DAY % *ms == 0);
-        let slice = || match self.noted("slice-ms", fine)? {
-            Some(slice) => Ok(slice),
-            None => slices.length(place),
-        };
-        match (text("sli"), shell.method.as_str()) {
-            (Some("availability"), "Timeslices") => Ok(Sli::Availability),
-            (Some("latency"), "Occurrences") => Ok(Sli::Latency {
-                threshold_us: text("thresholdMs").and_then(micros).ok_or_else(|| {
-                    Invalid::new("spec.indicator", "has no thresholdMs: the largest good latency")
-                })?,
-                denominator: match self.note("denominator").as_deref() {
-                    Some("all") => Denominator::All,
-                    _ => Denominator::OkOnly,
-                },
-            }),
-            (Some("requests"), "Occurrences") => Ok(Sli::Requests {
-                fallback: self.noted("fallback-below", |text| text.parse().ok())?,
-            }),
-            (Some(name @ ("availability" | "latency" | "requests")), method) => {
-                let why = format!("does not fit the indicator {name}");
-                Err(Invalid::given("spec.budgetingMethod", method, &why))
-            }
-            (_, "Occurrences") => {
-                let by_location = self.note("weight").as_deref() == Some("location_mean");
-                let weight = if by_location { Weight::LocationMean } else { Weight::Pooled };
-                Ok(Sli::ProbeRatio { weight })
-            }
-            (_, "RatioTimeslices") => Ok(Sli::ProbeRatio { weight: Weight::SliceMean(slice()?) }),
-            (_, "Timeslices") => {
-                let target = match self.noted("slice-target", read_share)? {
-                    Some(target) => target,
-                    None => slices.share(place)?,
-                };
-                Ok(Sli::Slices { slice: slice()?, target })
-            }
-            (_, other) => {
-                let known = "is no method; known are Occurrences, Timeslices, RatioTimeslices";
-                Err(Invalid::given("spec.budgetingMethod", other, known))
-            }
-        }
     }
 }
 

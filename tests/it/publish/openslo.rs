@@ -70,7 +70,8 @@ fn sli() -> impl Strategy<Value = Sli> {
             threshold_us,
             denominator: if all { Denominator::All } else { Denominator::OkOnly },
         }),
-        option::of(1_u32..).prop_map(|fallback| Sli::Requests { fallback }),
+        (option::of(1_u32..), option::of(1_u32..))
+            .prop_map(|(within_us, fallback)| Sli::Requests { within_us, fallback }),
     ]
 }
 
@@ -489,5 +490,9 @@ fn sloth_gets_the_increases_of_our_metrics() {
         quick["slos"][0]["sli"]["events"]["error_query"].as_str().unwrap().contains("le=\"0.25\"")
     );
     assert!(spec(latency(300_000)).unwrap_err().starts_with("slos[0].threshold_us: is no bound"));
-    assert!(spec(Sli::Requests { fallback: None }).unwrap_err().contains("cannot be told"));
+    assert!(
+        spec(Sli::Requests { within_us: None, fallback: None })
+            .unwrap_err()
+            .contains("cannot be told")
+    );
 }

@@ -4884,7 +4884,8 @@ export interface components {
             target_ppb: number;
             /**
              * Format: int32
-             * @description For `latency`.
+             * @description For `latency`: how long a quick probe may take. For `requests`: a request that takes longer is bad, counted
+             *     from when this was set; left out, any time will do.
              */
             threshold_us?: number | null;
             /** @description `exclude` (the usual), `up`, `down`. */
@@ -6089,6 +6090,11 @@ export interface components {
             target_ppb: number;
             unknown_policy: components["schemas"]["UnknownPolicy"];
             window: components["schemas"]["SloReportWindowKind"];
+            /**
+             * Format: int32
+             * @description `requests` with a bound: longer ones are bad.
+             */
+            within_us?: number | null;
         };
         /**
          * @description The first seven add up to the elapsed part of the window; `degraded` and `suppressed` are contained in

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        cell::Cell,
+        cell::{Cell, PoolCell},
         record::{Attempt, Attribution, Fault, Outcome, Record},
     },
     Request,
@@ -56,6 +56,20 @@ pub(super) fn count(
         }
     }
     seen_at(cell, request.end_us);
+}
+
+/// Whether a request that did not fail was quick enough. One that its client gave up says so only if it had
+/// taken too long already; one without a time says nothing.
+pub(super) fn hold_against(pool: &mut PoolCell, bounds: &[u32], record: &Record<'_>) {
+    let Some(took) = record.duration_us else { return };
+    for bound in bounds {
+        let slow = took > u64::from(*bound);
+        if slow || record.attribution != Attribution::Client {
+            let timed = pool.timed.entry(*bound).or_default();
+            timed.judged += 1;
+            timed.slow += u64::from(slow);
+        }
+    }
 }
 
 pub(super) fn note_probe(cell: &mut Cell, outcome: Outcome) {

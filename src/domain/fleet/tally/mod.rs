@@ -20,7 +20,7 @@ use std::hash::Hasher;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use self::{
-    count::{count, left_out, note_probe, own_attempt, seen_at},
+    count::{count, hold_against, left_out, note_probe, own_attempt, seen_at},
     failed::Failures,
     names::Names,
     routes::Routes,
@@ -66,6 +66,8 @@ pub enum Role {
 #[derive(Debug, Clone)]
 pub struct Tally {
     window_us: i64,
+    /// What requests are held against, in µs.
+    bounds: Vec<u32>,
     probe_paths: Vec<Vec<u8>>,
     instances: Names,
     pools: Names,
@@ -118,6 +120,7 @@ impl Tally {
     pub fn new(settings: &Settings) -> Self {
         Self {
             window_us: i64::from(settings.window_s.max(1)) * 1_000_000,
+            bounds: Vec::new(),
             probe_paths: settings.probe_paths.iter().map(|p| p.clone().into_bytes()).collect(),
             instances: Names::default(),
             pools: Names::default(),
@@ -135,6 +138,13 @@ impl Tally {
     /// first, so this one keeps them all.
     pub fn part(settings: &Settings) -> Self {
         Self { routes: Routes::new(usize::MAX), ..Self::new(settings) }
+    }
+
+    /// From now on requests are held against these bounds, in µs.
+    pub fn hold_against(&mut self, bounds: &[u32]) {
+        if self.bounds != bounds {
+            self.bounds = bounds.to_vec();
+        }
     }
 
     /// Adds one request.
@@ -155,7 +165,7 @@ impl Tally {
                 if probe {
                     self.probe_through(pool, index, record);
                 } else {
-                    self.request(pool, index, record, source.id, &record.attempts);
+                    self.request(pool, index, record, source.id, &record.attempts, check);
                     if check && let [attempt] = record.attempts.as_slice() {
                         self.beat(pool, index, record, attempt, (false, true));
                     }
@@ -170,7 +180,7 @@ impl Tally {
                     self.probe_of(pool, index, name, &own, record);
                 } else {
                     if source.counts {
-                        self.request(pool, index, record, source.id, &[own]);
+                        self.request(pool, index, record, source.id, &[own], check);
                     }
                     if check {
                         self.beat(pool, index, record, &own, (true, source.counts));
@@ -278,7 +288,8 @@ impl Tally {
         Some(Taken { pool, window, redispatched, beats })
     }
 
-    /// One request with its attempts.
+    /// One request with its attempts; one that may be a health check is not held against bounds, since it
+    /// may be taken out of the traffic again.
     fn request(
         &mut self,
         pool: u32,
@@ -286,9 +297,13 @@ impl Tally {
         record: &Record<'_>,
         source: u32,
         attempts: &[Attempt<'_>],
+        check: bool,
     ) {
         let open = self.open.entry((pool, index)).or_default();
-        open.request(record, attempts);
+        let failed = open.request(record, attempts);
+        if !failed && !check {
+            hold_against(&mut open.pool, &self.bounds, record);
+        }
         let last = attempts.len().saturating_sub(1);
         if attempts.is_empty() {
             return;
@@ -401,8 +416,8 @@ impl Open {
         }
     }
 
-    /// What a request says of the pool.
-    fn request(&mut self, record: &Record<'_>, attempts: &[Attempt<'_>]) {
+    /// What a request says of the pool; whether it failed.
+    fn request(&mut self, record: &Record<'_>, attempts: &[Attempt<'_>]) -> bool {
         let pool = &mut self.pool;
         pool.requests += 1;
         pool.empty += u64::from(record.pool_empty);
@@ -432,5 +447,6 @@ impl Open {
             let earliest = self.redispatched.entry(at.div_euclid(REDISPATCH_US)).or_insert(at);
             *earliest = at.min(*earliest);
         }
+        failed
     }
 }

@@ -249,3 +249,30 @@ proptest! {
         prop_assert_eq!(sums, whole);
     }
 }
+
+#[test]
+fn requests_are_held_against_bounds_as_far_as_it_is_known() {
+    let took = |ms: u64, status: u16, attribution: Attribution| Record {
+        duration_us: Some(ms * 1_000),
+        attribution,
+        ..record("/pay", status, &[attempt("a:1", status, ms)])
+    };
+    let mut tally = tally();
+    tally.add(&took(900, 200, Attribution::Instance), &balancer());
+    tally.hold_against(&[100_000, 300_000]);
+    for ms in [100, 101, 300, 301] {
+        tally.add(&took(ms, 200, Attribution::Instance), &balancer());
+    }
+    // Failed ones are bad as they are; who went away early may have had an answer in time.
+    tally.add(&took(900, 500, Attribution::Instance), &balancer());
+    tally.add(&took(50, 499, Attribution::Client), &balancer());
+    tally.add(&took(200, 499, Attribution::Client), &balancer());
+    tally.add(&Record { duration_us: None, ..took(1, 200, Attribution::Instance) }, &balancer());
+    let pool = only(tally).pool;
+    assert_eq!((pool.requests, pool.failed), (9, 1));
+    let timed: Vec<_> = pool.timed.iter().map(|(bound, t)| (*bound, t.judged, t.slow)).collect();
+    assert_eq!(timed, [(100_000, 5, 4), (300_000, 4, 1)]);
+    let mut twice = pool.clone();
+    twice.merge(&pool);
+    assert_eq!(twice.timed[&100_000].judged, 10);
+}

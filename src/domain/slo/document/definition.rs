@@ -193,7 +193,10 @@ fn sli(fields: &mut Fields) -> Result<Sli, Invalid> {
             })?,
             denominator: denominator.unwrap_or(Denominator::OkOnly),
         },
-        "requests" => Sli::Requests { fallback: fallback.unwrap_or(false).then_some(least) },
+        "requests" => Sli::Requests {
+            within_us: threshold,
+            fallback: fallback.unwrap_or(false).then_some(least),
+        },
         other => {
             let known =
                 "is no indicator; known are availability, probe_ratio, slices, latency, requests";

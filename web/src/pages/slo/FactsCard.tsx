@@ -94,9 +94,12 @@ function indicatorWords(slo: Slo): string {
   if (slo.sli === "probe_ratio")
     return slo.weight === "location_mean" ? ": the mean of the locations" : ": all locations pooled";
   if (slo.sli === "requests")
-    return slo.min_requests == null
-      ? ""
-      : `; minutes with fewer than ${slo.min_requests} are judged by ${slo.monitor?.name ?? "a monitor"}`;
+    return (
+      (slo.threshold_us == null ? "" : ` within ${millis(slo.threshold_us / 1000)}`) +
+      (slo.min_requests == null
+        ? ""
+        : `; minutes with fewer than ${slo.min_requests} are judged by ${slo.monitor?.name ?? "a monitor"}`)
+    );
   if (slo.subject === "composite")
     return slo.composite === "all_down" ? ": down when all of them are down" : ": down when any of them is down";
   return "";

@@ -61,6 +61,13 @@ export function SubjectFields({ form, slo }: { form: SloForm; slo: Schemas["Slo"
               ]}
               {...form.getInputProps("fleet")}
             />
+            <NumberInput
+              label="Answered within"
+              description="Slower ones are bad, counted from when this is set. Empty: any time will do."
+              suffix={"\u00a0ms"}
+              min={0.001}
+              {...form.getInputProps("within_ms")}
+            />
             <PickMonitor
               label="Quiet minutes by"
               description="A monitor that speaks for minutes with few requests. Empty: they count like all others."

@@ -53,6 +53,10 @@ describe("the form of an SLO", () => {
     expect(together).toMatchObject({ monitor: null, members: ["a", "b"], sli: "availability", threshold_us: null });
     const fleet = bodyOf({ ...draftOf(slo), subject: "fleet", fleet: "f", fallback: "m", min_requests: 30 });
     expect(fleet).toMatchObject({ fleet: "f", monitor: "m", sli: "requests", fallback: "monitor", min_requests: 30 });
+    expect(fleet.threshold_us).toBeNull();
+    const quick = bodyOf({ ...draftOf(slo), subject: "fleet", fleet: "f", within_ms: 250.5 });
+    expect(quick).toMatchObject({ sli: "requests", threshold_us: 250_500, denominator: null });
+    expect(draftOf({ ...slo, subject: "fleet", sli: "requests", threshold_us: 250_500 }).within_ms).toBe(250.5);
     const usual = bodyOf({ ...draftOf(slo), own_rules: false });
     expect(usual.rules).toBeNull();
   });

@@ -37,6 +37,8 @@ export interface Draft {
   weight: string;
   threshold_ms: number | "";
   denominator: string;
+  /** A request of a fleet that takes longer is bad; empty for any time. */
+  within_ms: number | "";
   /** In percent, as text. */
   target: string;
   /** `rolling calendar fixed` */
@@ -73,6 +75,7 @@ export const labels: { readonly [K in keyof Draft]: string } = {
   weight: "Locations",
   threshold_ms: "Quick is at most, ms",
   denominator: "Out of",
+  within_ms: "Answered within, ms",
   target: "Objective, %",
   kind: "Window",
   days: "Length, days",
@@ -113,6 +116,7 @@ export function emptyDraft(monitor: string, zone: string): Draft {
     weight: "pooled",
     threshold_ms: 300,
     denominator: "ok_only",
+    within_ms: "",
     target: "99.9",
     kind: "calendar",
     days: 30,
@@ -150,7 +154,8 @@ export function draftOf(slo: Slo): Draft {
     min_requests: slo.min_requests ?? 20,
     sli: slo.sli,
     weight: slo.weight ?? "pooled",
-    threshold_ms: slo.threshold_us == null ? 300 : slo.threshold_us / 1000,
+    threshold_ms: fleet || slo.threshold_us == null ? 300 : slo.threshold_us / 1000,
+    within_ms: fleet && slo.threshold_us != null ? slo.threshold_us / 1000 : "",
     denominator: slo.denominator ?? "ok_only",
     target: percentOf(slo.target_ppb),
     kind: window.kind,
@@ -216,7 +221,7 @@ export function bodyOf(d: Draft): NewSlo {
     partial_weight_ppm: time ? scaled(d.partial_weight, 10_000) : null,
     coverage_min: scaled(d.coverage_min, 0.01),
     weight: sli === "probe_ratio" ? d.weight : null,
-    threshold_us: sli === "latency" ? scaled(d.threshold_ms, 1000) : null,
+    threshold_us: sli === "latency" ? scaled(d.threshold_ms, 1000) : fleet ? scaled(d.within_ms, 1000) : null,
     denominator: sli === "latency" ? d.denominator : null,
     fallback: fallback ? "monitor" : null,
     min_requests: fallback ? number(d.min_requests) : null,
@@ -239,7 +244,6 @@ function ruleOf(rule: RuleDraft, time: boolean): Schemas["NewSloRule"] {
 
 const renamed: Record<string, keyof Draft> = {
   target_ppb: "target",
-  threshold_us: "threshold_ms",
   partial_weight_ppm: "partial_weight",
   "window.timezone": "timezone",
   "window.anchor": "anchor",
@@ -278,6 +282,7 @@ const ruleFields: Record<string, string> = {
 /** The form's field for the API's; null when the form has none. */
 export function fieldOf(field: string, draft: Pick<Draft, "subject" | "kind">): string | null {
   if (field === "window.duration") return draft.kind === "rolling" ? "days" : "period";
+  if (field === "threshold_us") return draft.subject === "fleet" ? "within_ms" : "threshold_ms";
   if (field in renamed) return renamed[field] ?? null;
   if (same.includes(field)) return field;
   if (field === "monitor" || field === "fallback") return draft.subject === "fleet" ? "fallback" : "monitor";
