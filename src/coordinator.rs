@@ -56,6 +56,7 @@ pub async fn run(
     shutdown.spawn(upkeep.clone().run_sweep(move || sweep.moved(), stopping.clone()));
     shutdown.spawn(upkeep.clone().run_fleets(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_slos(stopping.clone()));
+    shutdown.spawn(upkeep.clone().run_locations(stopping.clone()));
     shutdown.spawn(upkeep.run_chores(stopping.clone()));
     shutdown.spawn(notifier.clone().run(stopping.clone()));
     let keep_time = keep_time(clock.clone(), pool.clone());

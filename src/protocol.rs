@@ -147,6 +147,8 @@ pub struct Heartbeat {
     pub spool: u64,
     /// Reports lost to a full spool since this boot.
     pub dropped: u64,
+    /// A [`crate::domain::location::selfcheck::SelfCheck`] once a round of the operator's references is
+    /// over; absent with fewer than three references.
     #[serde(default)]
     pub selfcheck: Option<serde_json::Value>,
     pub version: String,
@@ -166,26 +168,6 @@ pub const MAX_STARTS: usize = 100;
 pub struct SettledUpTo {
     pub boot: Uuid,
     pub seq: i64,
-}
-
-/// What [`Heartbeat::selfcheck`] holds once a round of the operator's references is over; absent with
-/// fewer than three references.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SelfCheck {
-    /// Counts rounds, every 30 s, since the process started.
-    pub round: u64,
-    /// Rounds in a row, up to this one, in which most references failed.
-    pub bad_rounds: u64,
-    pub targets: Vec<Reference>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reference {
-    pub target: String,
-    pub ok: bool,
-    /// Why not; empty if it is.
-    #[serde(default)]
-    pub message: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -35,9 +35,9 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::config::AgentConfig;
 use crate::domain::address::AllowList;
+use crate::domain::location::selfcheck::{MIN_REFERENCES, SelfCheck};
 use crate::probe;
 use crate::process::health::Health;
-use crate::protocol::SelfCheck;
 use assigned::Assigned;
 use attempt::Prober;
 use link::Link;
@@ -100,7 +100,7 @@ pub async fn run(
     helpers.spawn(link::stream::follow(Arc::clone(&link), time, rev, work_in, stop()));
     helpers.spawn(link::heartbeat::beat(Arc::clone(&link), Arc::clone(&shared), stop()));
     helpers.spawn(sync_spool(Arc::clone(&shared)));
-    if targets.len() >= selfcheck::MIN_REFERENCES {
+    if targets.len() >= MIN_REFERENCES {
         let (prober, shared) = (Arc::clone(&prober), Arc::clone(&shared));
         helpers.spawn(selfcheck::watch(targets, prober, shared, stop()));
     }
@@ -262,7 +262,7 @@ fn references(config: &AgentConfig) -> anyhow::Result<Vec<Target>> {
     let parse =
         |text: &String| Target::parse(text).map_err(|why| anyhow::anyhow!("--reference: {why}"));
     let targets = config.references.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
-    if (1..selfcheck::MIN_REFERENCES).contains(&targets.len()) {
+    if (1..MIN_REFERENCES).contains(&targets.len()) {
         tracing::warn!(
             references = targets.len(),
             "the self-check needs at least three references and stays off"

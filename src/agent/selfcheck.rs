@@ -11,11 +11,10 @@ use url::Url;
 
 use super::Shared;
 use super::attempt::Prober;
+use crate::domain::location::selfcheck::{BAD_ROUNDS, Reference, SelfCheck};
 use crate::domain::observation::Outcome;
-use crate::protocol::{Reference, Secrets, SelfCheck};
+use crate::protocol::Secrets;
 
-/// With fewer references one of them would decide.
-pub const MIN_REFERENCES: usize = 3;
 const EVERY: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -74,7 +73,7 @@ pub async fn watch(
             found = join_all(targets.iter().map(|target| look(target, &prober))) => next(last.as_ref(), found),
             () = shutdown.cancelled() => return,
         };
-        if round.bad_rounds == 2 {
+        if round.bad_rounds == BAD_ROUNDS {
             tracing::warn!(
                 "most references fail for the second time: this location's line looks broken"
             );

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     domain::{
         Millis,
-        decision::{self, Inputs, Live, Seat, Standing, State, VoteState, ballot::Ballot},
+        decision::{self, Inputs, Live, Seat, State, VoteState, ballot::Ballot, dissent},
         ids::{LocationKey, MonitorKey},
         maintenance::{Switches, Window},
     },
@@ -29,6 +29,7 @@ pub struct Surroundings {
     pub locations: HashMap<LocationKey, LocationRow>,
     windows: Vec<(Option<Vec<i32>>, Window)>,
     grace_until: Option<Millis>,
+    over_cap: bool,
 }
 
 /// One monitor.
@@ -43,8 +44,8 @@ pub struct View {
 
 impl Surroundings {
     pub async fn read(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Self> {
-        let store::triage_read::ContextRows { locations, windows, grace_until } =
-            store::triage_read::context(conn, now).await?;
+        let store::triage_read::ContextRows { locations, windows, grace_until, over_cap, .. } =
+            store::triage_read::context(conn, &[], now).await?;
         Ok(Self {
             now,
             locations: locations.into_iter().map(|row| (row.location, row)).collect(),
@@ -61,6 +62,7 @@ impl Surroundings {
                 })
                 .collect(),
             grace_until: grace_until.map(|at| at.as_millisecond()),
+            over_cap,
         })
     }
 
@@ -88,13 +90,19 @@ impl Surroundings {
         let lives = store::live::read(conn, monitors).await?;
         let mut lives: HashMap<MonitorKey, String> =
             lives.into_iter().map(|row| (row.monitor, row.live)).collect();
+        let mut divergent: HashMap<MonitorKey, Vec<LocationKey>> = HashMap::new();
+        for (monitor, location) in store::location_health::divergent(conn, monitors).await? {
+            divergent.entry(monitor).or_default().push(location);
+        }
         let mut views = HashMap::new();
         for row in store::triage_read::configs(conn, monitors).await? {
             let (enabled, monitor) = (row.enabled, row.monitor);
             let Some(live) = lives.remove(&monitor) else { continue };
             let settings = triage::settings(row)?;
             let live: Live = serde_json::from_str(&live).map_err(anyhow::Error::from)?;
-            let seats = settings.locations.iter().filter_map(|key| self.seat(*key)).collect();
+            let rows = settings.locations.iter().filter_map(|key| self.locations.get(key));
+            let mut seats: Vec<Seat> = rows.map(triage::seat).collect();
+            dissent::set_aside(&mut seats, divergent.get(&monitor).map_or(&[], Vec::as_slice));
             let concerns = |list: &Option<Vec<i32>>| {
                 list.as_ref().is_none_or(|list| list.contains(&monitor.0))
             };
@@ -103,16 +111,6 @@ impl Surroundings {
             views.insert(monitor, view);
         }
         Ok(views)
-    }
-
-    fn seat(&self, key: LocationKey) -> Option<Seat> {
-        self.locations.get(&key).map(|row| Seat {
-            key,
-            name: row.name.clone(),
-            region: row.region.clone(),
-            domain: row.domain.clone(),
-            standing: if row.enabled { Standing::Counted } else { Standing::Disabled },
-        })
     }
 }
 
@@ -123,7 +121,7 @@ impl View {
             check_version: self.settings.check_version,
             seats: &self.seats,
             windows: &self.windows,
-            over_cap: false,
+            over_cap: around.over_cap,
             grace_until: around.grace_until,
             now: around.now.as_millisecond(),
         }

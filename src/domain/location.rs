@@ -1,5 +1,8 @@
-//! Health of a location (spec: decision 5.7), the part that is arithmetic: when an attempt began, and
-//! how many locations may be set aside at once.
+//! Locations (spec: decision 5.1 and 5.7): when an attempt began, and how many may be set aside at once.
+//! Whether one is to be believed is [`health`].
+
+pub mod health;
+pub mod selfcheck;
 
 use super::Millis;
 

@@ -28,6 +28,7 @@ pub mod incidents_read;
 pub mod links;
 pub mod live;
 pub mod local;
+pub mod location_health;
 pub mod locations;
 pub mod maintenance;
 pub mod maintenance_ahead;

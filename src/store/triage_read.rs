@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::ids::{LocationKey, MonitorKey};
+use crate::domain::location::health::Trust;
 
 #[derive(Debug, Clone, serde::Deserialize)]
 pub struct LocationRow {
@@ -20,6 +21,9 @@ pub struct LocationRow {
     pub simulated: bool,
     /// At least one of its agents was heard within 30 s.
     pub online: bool,
+    pub quarantined: bool,
+    /// By hand, while it holds.
+    pub trust: Option<Trust>,
 }
 
 /// All locations that are not deleted, by key.
@@ -27,8 +31,11 @@ pub async fn locations(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<
     sqlx::query!(
         r#"select l.location_id, l.uid, l.name, l.region, l.domain, l.enabled, l.simulated,
                   exists (select 1 from agent a where a.location_id = l.location_id and a.revoked_at is null
-                          and a.last_seen_at > $1::timestamptz - interval '30 seconds') as "online!"
-           from location l where l.deleted_at is null order by l.location_id"#,
+                          and a.last_seen_at > $1::timestamptz - interval '30 seconds') as "online!",
+                  h.quarantined_since is not null as "quarantined!", t.kind as "trust?"
+           from location l left join location_health h using (location_id)
+           left join location_trust t on t.location_id = l.location_id and t.ended_at is null and t.until_at > $1
+           where l.deleted_at is null order by l.location_id"#,
         now.to_sqlx()
     )
     .map(|r| LocationRow {
@@ -40,6 +47,8 @@ pub async fn locations(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<
         enabled: r.enabled,
         simulated: r.simulated,
         online: r.online,
+        quarantined: r.quarantined,
+        trust: r.trust.as_deref().and_then(Trust::from_name),
     })
     .fetch_all(conn)
     .await
@@ -63,23 +72,38 @@ pub struct ContextRows {
     pub windows: Vec<WindowRow>,
     /// Until when deadlines are lenient.
     pub grace_until: Option<Timestamp>,
+    /// More locations are in doubt than may be set aside.
+    pub over_cap: bool,
+    /// Locations that are divergent on the monitors asked about.
+    pub divergent: Vec<(MonitorKey, LocationKey)>,
 }
 
 /// All of it in one exchange, because every batch asks.
-pub async fn context(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<ContextRows> {
+pub async fn context(
+    conn: &mut PgConnection,
+    monitors: &[i32],
+    now: Timestamp,
+) -> sqlx::Result<ContextRows> {
     let row = sqlx::query!(
         r#"select
             coalesce((select json_agg(l order by l.location_id) from (
-                select location_id, uid, name, region, domain, enabled, simulated,
+                select l.location_id, l.uid, l.name, l.region, l.domain, l.enabled, l.simulated,
                        exists (select from agent a where a.location_id = l.location_id and a.revoked_at is null
-                               and a.last_seen_at > $1::timestamptz - interval '30 seconds') as online
-                from location l where deleted_at is null) as l), '[]') as "locations!",
+                               and a.last_seen_at > $1::timestamptz - interval '30 seconds') as online,
+                       h.quarantined_since is not null as quarantined, t.kind as trust
+                from location l left join location_health h using (location_id)
+                left join location_trust t on t.location_id = l.location_id and t.ended_at is null and t.until_at > $1
+                where l.deleted_at is null) as l), '[]') as "locations!",
             coalesce((select json_agg(w order by w.start_at) from (
                 select start_at, end_at, monitors, suppress_alerts, pause_probes from maintenance
                 where start_at <= $1 and end_at > $1::timestamptz - interval '2 days'
                   and locations is null and kind = 'planned') as w), '[]') as "windows!",
+            coalesce((select json_agg(json_build_array(monitor_id, location_id)) from location_divergent
+                      where monitor_id = any($2) and to_at is null), '[]') as "divergent!",
+            exists (select from location_cap) as "over_cap!",
             (select grace_until from sweep) as grace_until"#,
-        now.to_sqlx()
+        now.to_sqlx(),
+        monitors
     )
     .fetch_one(conn)
     .await?;
@@ -88,6 +112,8 @@ pub async fn context(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Co
         locations: serde_json::from_value(row.locations).map_err(read)?,
         windows: serde_json::from_value(row.windows).map_err(read)?,
         grace_until: row.grace_until.map(|t| t.to_jiff()),
+        over_cap: row.over_cap,
+        divergent: serde_json::from_value(row.divergent).map_err(read)?,
     })
 }
 

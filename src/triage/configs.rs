@@ -48,7 +48,10 @@ pub(super) struct Cache {
 
 impl Settings {
     pub(super) fn given(&self, context: &Context) -> Given {
-        Given { seats: context.seats(&self.locations), windows: context.windows(self.monitor) }
+        Given {
+            seats: context.seats(self.monitor, &self.locations),
+            windows: context.windows(self.monitor),
+        }
     }
 
     pub(super) fn inputs<'a>(
@@ -62,7 +65,7 @@ impl Settings {
             check_version: self.check_version,
             seats: &given.seats,
             windows: &given.windows,
-            over_cap: false,
+            over_cap: context.over_cap,
             grace_until: context.grace_until,
             now: now.as_millisecond(),
         }

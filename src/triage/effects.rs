@@ -48,6 +48,7 @@ impl Triage {
             write_decision(conn, context, one).await?;
             changes.extend(vote_turns(one));
         }
+        super::health::note(conn, context, decided, now).await?;
         self.ask_others(conn, context, decided, now).await?;
         store::wake::change(conn, &changes, now).await?;
         if moved {

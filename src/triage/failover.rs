@@ -151,7 +151,7 @@ impl Monitors {
         let wanted: Vec<Uuid> = wanted.into_iter().collect();
         let keys = store::triage_read::keys(conn, &wanted).await?;
         let ids: Vec<i32> = keys.iter().map(|(_, key)| key.0).collect();
-        let context = Context::read(conn, now).await?;
+        let context = Context::read(conn, &ids, now).await?;
         let mut lives: HashMap<MonitorKey, String> = store::live::read(conn, &ids)
             .await?
             .into_iter()

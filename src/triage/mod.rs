@@ -10,8 +10,10 @@ mod effects;
 mod facts;
 pub mod failover;
 pub mod fleets;
+pub mod health;
 mod locations;
 pub mod platform;
+mod rows;
 pub mod slos;
 mod waves;
 
@@ -23,17 +25,19 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::domain::Millis;
-use crate::domain::decision::{self, Disposition, Halt, HistoryOnly, Live, Seen, State, Step};
+use crate::domain::decision::dissent::dissents;
+use crate::domain::decision::{self, Halt, Live, Seen, State, Step};
 use crate::domain::ids::{LocationKey, MonitorKey};
 use crate::domain::incident::Incident;
 use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
 use crate::store::live::{LiveRow, LiveSave};
-use crate::store::reports::{DetailRow, ReportRow};
 
 use self::context::Context;
+use self::rows::{Fresh, detail_row, late_quarters, late_span, report_row};
 
+pub use self::context::seat;
 pub use self::locations::{Unfollowed, candidates};
 
 pub use self::configs::{MAX_PER_TRANSACTION, Settings, settings};
@@ -90,10 +94,6 @@ pub enum Refusal {
 
 /// A start that lies further ahead than this cannot be a rounding of clocks.
 const FUTURE: SignedDuration = SignedDuration::from_secs(5);
-/// Late reports up to this age are refolded into stretches that are stored as unknown.
-const REFOLD: SignedDuration = SignedDuration::from_hours(24);
-/// A transaction is over in this time, and the clocks of two coordinators are not further apart.
-const COMMIT: SignedDuration = SignedDuration::from_secs(10);
 /// A transaction that lost a race is tried again so often.
 const RETRIES: u32 = 3;
 
@@ -116,6 +116,8 @@ struct Decided {
     incident_before: Option<Incident>,
     step: Step,
     old_wake: Option<Timestamp>,
+    /// Who disagreed with the majority before.
+    dissents_before: health::Dissents,
 }
 
 impl Decided {
@@ -174,7 +176,7 @@ impl Triage {
         monitor: MonitorKey,
         now: Timestamp,
     ) -> sqlx::Result<()> {
-        let context = Context::read(conn, now).await?;
+        let context = Context::read(conn, &[monitor.0], now).await?;
         let mut decided = step_edited(conn, &context, monitor, now).await?;
         for one in decided.iter_mut().filter(|one| one.live.state == State::Paused) {
             let halt = decision::resume(&mut one.live, now.as_millisecond());
@@ -215,7 +217,7 @@ impl Triage {
         how: fn(&mut Live, Millis) -> Halt,
         sentence: &str,
     ) -> sqlx::Result<()> {
-        let context = Context::read(conn, now).await?;
+        let context = Context::read(conn, &[monitor.0], now).await?;
         let mut decided = step_edited(conn, &context, monitor, now).await?;
         for one in &mut decided {
             let halt = how(&mut one.live, now.as_millisecond());
@@ -237,7 +239,7 @@ impl Triage {
         let fresh = self.sort_out(&mut tx, delivery, last, oldest, now, &mut settled).await?;
         let monitors: Vec<i32> = fresh.keys().map(|m| m.0).collect();
         store::live::lock(&mut tx, &monitors).await?;
-        let context = Context::read(&mut tx, now).await?;
+        let context = Context::read(&mut tx, &monitors, now).await?;
         let seen =
             fresh.iter().map(|(monitor, list)| (*monitor, seen_of(delivery.location, list, now)));
         let seen: BTreeMap<MonitorKey, Vec<Seen>> = seen.collect();
@@ -302,7 +304,7 @@ impl Triage {
         if due.is_empty() {
             return Ok(false);
         }
-        let context = Context::read(&mut tx, now).await?;
+        let context = Context::read(&mut tx, &due, now).await?;
         let mut decided = self.step_all(&mut tx, &context, &due, &BTreeMap::new(), now).await?;
         self.apply(&mut tx, &context, &mut decided, now).await?;
         save(&mut tx, &decided, true).await?;
@@ -391,21 +393,15 @@ fn step_rows(
         let Some(config) = configs.get(&row.monitor) else { continue };
         let mut live = parse_live(&row.live)?;
         let incident_before = live.incident.clone();
+        let dissents_before = dissents(&live, config.policy.stale_after);
         let given = config.given(context);
         let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
         let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
         let config = Arc::clone(config);
-        decided.push(Decided { config, live, incident_before, step, old_wake: row.wake_at });
+        let old_wake = row.wake_at;
+        decided.push(Decided { config, live, incident_before, step, old_wake, dissents_before });
     }
     Ok(decided)
-}
-
-/// A report that will be stored.
-struct Fresh<'a> {
-    seq: i64,
-    report: &'a Reported,
-    /// Effective time.
-    at: Timestamp,
 }
 
 /// Monitors that were deleted since their keys were remembered have no live row any more.
@@ -450,69 +446,6 @@ fn seen_of(location: LocationKey, list: &[Fresh<'_>], now: Timestamp) -> Vec<See
             }
         })
         .collect()
-}
-
-fn report_row(
-    monitor: MonitorKey,
-    location: LocationKey,
-    fresh: &Fresh<'_>,
-    disposition: Disposition,
-) -> ReportRow {
-    let observation = &fresh.report.observation;
-    let phases = &observation.phases_us;
-    let us = |v: Option<u32>| v.map(|v| i32::try_from(v).unwrap_or(i32::MAX));
-    ReportRow {
-        effective_at: fresh.at,
-        monitor,
-        check_version: i32::try_from(fresh.report.check_version).unwrap_or(i32::MAX),
-        resolve_us: us(phases.resolve),
-        connect_us: us(phases.connect),
-        tls_us: us(phases.tls),
-        first_byte_us: us(phases.first_byte),
-        transfer_us: us(phases.transfer),
-        total_us: us(Some(phases.total)).unwrap_or(0),
-        size_bytes: observation.size.map(|v| i32::try_from(v).unwrap_or(i32::MAX)),
-        location,
-        outcome: observation.outcome.code(),
-        class: observation.class.map_or(0, |c| c.code()),
-        status: observation.status.and_then(|s| i16::try_from(s).ok()),
-        kind: fresh.report.kind.code(),
-        disposition: disposition.code(),
-    }
-}
-
-fn detail_row(monitor: MonitorKey, location: LocationKey, fresh: &Fresh<'_>) -> DetailRow {
-    // Postgres' jsonb cannot hold the NUL character, which a body may well contain.
-    let detail =
-        serde_json::to_string(&fresh.report.observation).unwrap_or_else(|_| "{}".to_owned());
-    let detail = detail.replace("\\u0000", "\\ufffd");
-    DetailRow { effective_at: fresh.at, monitor, location, detail }
-}
-
-/// The quarter hours that must be counted again because this report belongs to them and they were
-/// counted already, or are counted before this transaction is seen. A retry may also end an event of the
-/// quarter before its own.
-fn late_quarters(fresh: &Fresh<'_>, now: Timestamp) -> impl Iterator<Item = Timestamp> + use<> {
-    use crate::domain::rollup::{is_closed, quarter_of};
-    let own = quarter_of(fresh.at);
-    let before = (fresh.report.kind == RunKind::Retry)
-        .then(|| quarter_of(fresh.at - SignedDuration::from_secs(600)));
-    let soon = now.saturating_add(COMMIT).unwrap_or(now);
-    before.into_iter().chain([own]).filter(move |quarter| is_closed(*quarter, soon))
-}
-
-/// The span of reports that came too late to vote but may tell what happened in an unknown stretch.
-fn late_span(
-    list: &[Fresh<'_>],
-    folded: &[Disposition],
-    now: Timestamp,
-) -> Option<(Timestamp, Timestamp)> {
-    let late = list.iter().zip(folded).filter(|(fresh, disposition)| {
-        matches!(disposition, Disposition::History(HistoryOnly::TooOld | HistoryOnly::OutOfOrder))
-            && now.duration_since(fresh.at) <= REFOLD
-    });
-    let times = late.map(|(fresh, _)| fresh.at);
-    Some((times.clone().min()?, times.max()?))
 }
 
 fn parse_live(text: &str) -> sqlx::Result<Live> {

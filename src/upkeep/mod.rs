@@ -165,6 +165,25 @@ impl Upkeep {
         Ok(tx.commit().await?)
     }
 
+    /// Looks at whom to believe, then lets the monitors be decided anew that this concerns; one coordinator
+    /// at a time.
+    pub async fn look_at_locations(&self, now: Timestamp) -> sqlx::Result<()> {
+        let mut tx = self.pool.begin().await?;
+        if store::chores::claim(&mut tx, "locations").await? {
+            triage::health::step(&mut tx, now).await?;
+        }
+        tx.commit().await?;
+        loop {
+            let mut tx = self.pool.begin().await?;
+            let more = store::chores::claim(&mut tx, "wake").await?
+                && triage::health::wake(&mut tx, now).await?;
+            tx.commit().await?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
     /// Makes the reports of a schedule that is due; true when there may be more.
     pub async fn make_reports(&self, now: Timestamp) -> sqlx::Result<bool> {
         reports::step(&self.pool, now).await
@@ -217,6 +236,17 @@ impl Upkeep {
             let more = log("fleets", self.judge_fleets(self.clock.now()).await);
             log("failover", self.look_at_failover(self.clock.now()).await);
             if more != Some(true) && wait(&self.clock, Duration::from_secs(1), &stop).await {
+                break;
+            }
+        }
+    }
+
+    /// Looks at the locations every five seconds.
+    pub async fn run_locations(self, stop: tokio_util::sync::CancellationToken) {
+        while !stop.is_cancelled() {
+            let looked = self.look_at_locations(self.clock.now()).await;
+            log("locations", looked.map_err(Into::into));
+            if wait(&self.clock, Duration::from_secs(5), &stop).await {
                 break;
             }
         }

@@ -117,16 +117,18 @@ async fn fill(
         .into_iter()
         .map(|row| (row.location, row))
         .collect();
+    let aside = store::location_health::quarantined(conn, gap.from, gap.to).await?;
     let seats: Vec<Seat> = config
         .locations
         .iter()
         .filter_map(|key| locations.get(key))
-        .map(|row| Seat {
-            key: row.location,
-            name: row.name.clone(),
-            region: row.region.clone(),
-            domain: row.domain.clone(),
-            standing: if row.enabled { Standing::Counted } else { Standing::Disabled },
+        .map(|row| {
+            let standing = match (row.enabled, aside.contains(&row.location)) {
+                (false, _) => Standing::Disabled,
+                (true, true) => Standing::Quarantined,
+                (true, false) => Standing::Counted,
+            };
+            Seat { standing, ..triage::seat(row) }
         })
         .collect();
     let seen: Vec<Seen> = rows.iter().filter_map(seen_of).collect();

@@ -596,7 +596,8 @@ async fn references_are_reported_with_heartbeats() {
     .await;
     agent.stop().await;
     let round = end.with(|seen| seen.heartbeats.last().unwrap().selfcheck.clone().unwrap());
-    let round: quorate::protocol::SelfCheck = serde_json::from_value(round).unwrap();
+    let round: quorate::domain::location::selfcheck::SelfCheck =
+        serde_json::from_value(round).unwrap();
     assert_eq!((round.round, round.bad_rounds), (1, 1));
     assert_eq!(round.targets.iter().map(|it| it.ok).collect::<Vec<_>>(), [true, false, false]);
     assert!(round.targets[1].message.contains("refused"), "{:?}", round.targets[1]);

@@ -33,6 +33,7 @@ mod fleet_settings;
 mod fleet_sources;
 mod fleet_stream;
 mod layering;
+mod location_health;
 mod logs_cli;
 mod maintenance_plans;
 mod metrics;
