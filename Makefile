@@ -1,7 +1,8 @@
 # run    everything on this machine; the first time it installs and builds what is missing
 # test   all checks
 # bench  the benchmark harness: ratios, in one run each
-# drill  kills things and looks whether they come back; faults behind the real nginx and HAProxy
+# drill  kills things, cuts networks, sets clocks, stops the database, and prints what was expected beside what
+#        came of it; faults behind the real nginx and HAProxy
 # fuzz   the readers of logs on made-up lines: make fuzz SECONDS=600, make fuzz FORMAT=haproxy
 # fmt    formats everything
 

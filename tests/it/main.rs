@@ -16,6 +16,7 @@ mod api_openapi;
 mod api_people;
 mod api_rest;
 mod api_roles;
+mod bed;
 mod database;
 mod decide;
 mod drill;

@@ -53,7 +53,11 @@ pub(crate) struct Received {
 
 impl HookSink {
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    /// The same at an address of the test's choice.
+    pub(crate) fn start_on(listener: TcpListener) -> Self {
         let url = format!("http://{}/hook?token=t0ken", listener.local_addr().unwrap());
         let (sender, received) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {

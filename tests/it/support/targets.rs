@@ -297,7 +297,15 @@ pub(crate) enum Say {
 pub(crate) async fn dns(
     say: impl Fn(&str, bool, usize) -> Say + Send + Sync + 'static,
 ) -> (SocketAddr, JoinHandle<()>) {
-    let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    dns_on(UdpSocket::bind("127.0.0.1:0").await.unwrap(), say)
+}
+
+/// The same at an address of the test's choice.
+pub(crate) fn dns_on(
+    socket: UdpSocket,
+    say: impl Fn(&str, bool, usize) -> Say + Send + Sync + 'static,
+) -> (SocketAddr, JoinHandle<()>) {
+    let socket = Arc::new(socket);
     let addr = socket.local_addr().unwrap();
     let task = tokio::spawn(async move {
         let mut asked: std::collections::HashMap<(String, bool), usize> =

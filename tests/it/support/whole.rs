@@ -140,12 +140,17 @@ impl Drop for Coordinator {
 
 /// Makes the token that [`Client`] works with.
 pub(crate) async fn admit_client(db: &TestDb) {
+    admit_client_to(db.pool()).await;
+}
+
+/// The same where the database is none of [`TestDb`]'s.
+pub(crate) async fn admit_client_to(pool: &sqlx::PgPool) {
     sqlx::query(
         "insert into api_token (token_id, name, role, token_hash, created_by, created_at)
          values (gen_random_uuid(), 'test', 'admin', $1, 'test', now())",
     )
     .bind(Sha256::digest(TOKEN.as_bytes()).to_vec())
-    .execute(db.pool())
+    .execute(pool)
     .await
     .unwrap();
 }
@@ -164,6 +169,13 @@ impl Client {
 
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.call(Method::GET, path, None).await
+    }
+
+    /// Nothing if there is no answer, as while a coordinator is killed.
+    pub(crate) async fn try_get(&self, path: &str) -> Option<Value> {
+        let url = self.base.join(path).unwrap();
+        let answer = self.http.get(url).bearer_auth(TOKEN).send().await.ok()?;
+        answer.error_for_status().ok()?.json().await.ok()
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
@@ -206,7 +218,7 @@ impl Client {
     }
 }
 
-fn plain_client() -> reqwest::Client {
+pub(crate) fn plain_client() -> reqwest::Client {
     reqwest::Client::builder().timeout(Duration::from_secs(30)).build().unwrap()
 }
 
