@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::scenario::{Case, File, Outcomes};
+use self::scenario::{Case, File, Outcomes, Scenario};
 use super::term::{Term, TermOptions};
+use crate::domain::Invalid;
 
 /// Replays scenarios of observations through the decision rules, without a server.
 #[derive(Debug, clap::Args)]
@@ -58,6 +59,13 @@ pub fn run(args: &DecideArgs, options: TermOptions) -> ExitCode {
     }
 }
 
+/// What `--json` prints for a text, without printing: `{"id":1,"result":{…}}` for each scenario. Refuses
+/// what is not a file of scenarios.
+pub fn replay(text: &str) -> Result<Vec<Value>, Invalid> {
+    let file = scenario::parse(text)?;
+    Ok(replayed(&file).iter().map(|one| serde_json::to_value(one).unwrap_or_default()).collect())
+}
+
 fn read(path: &Path) -> std::io::Result<String> {
     if path == Path::new("-") {
         let mut text = String::new();
@@ -73,15 +81,20 @@ struct Replayed<'a> {
     result: Outcomes,
 }
 
+fn replayed(file: &File) -> Vec<Replayed<'_>> {
+    let replay = |scenario: &Scenario| scenario.replay(|_, _, _| {});
+    file.scenarios.iter().map(|one| Replayed { id: &one.id, result: replay(one) }).collect()
+}
+
 /// The document, and whether everything is as expected.
 fn json(file: &File) -> (String, bool) {
-    let mut well = file.cases.iter().all(holds);
-    let mut all = Vec::new();
-    for scenario in &file.scenarios {
-        let result = scenario.replay(|_, _, _| {});
-        well &= differences(&result, scenario.expect.as_ref()).is_empty();
-        all.push(Replayed { id: &scenario.id, result });
-    }
+    let all = replayed(file);
+    let well = file.cases.iter().all(holds)
+        && file
+            .scenarios
+            .iter()
+            .zip(&all)
+            .all(|(one, got)| differences(&got.result, one.expect.as_ref()).is_empty());
     let text = serde_json::to_string(&all).unwrap_or_default();
     (text + "\n", well)
 }

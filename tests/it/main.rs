@@ -19,6 +19,7 @@ mod api_roles;
 mod bed;
 mod database;
 mod decide;
+mod decide_oracle;
 mod drill;
 mod end_to_end;
 mod failover;
