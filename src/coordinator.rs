@@ -55,6 +55,7 @@ pub async fn run(
     let stopping = shutdown.stopping();
     shutdown.spawn(upkeep.clone().run_sweep(move || sweep.moved(), stopping.clone()));
     shutdown.spawn(upkeep.clone().run_fleets(stopping.clone()));
+    shutdown.spawn(upkeep.clone().run_alerts(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_slos(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_locations(stopping.clone()));
     shutdown.spawn(upkeep.run_chores(stopping.clone()));

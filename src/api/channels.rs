@@ -237,7 +237,7 @@ async fn change_channel(
     Ok(Json(channel.into()))
 }
 
-/// Removes a channel; what waits to be sent through it is dropped.
+/// Removes a channel that no escalation and no route names (409); what waits to be sent through it is dropped.
 #[utoipa::path(delete, path = "/channels/{id}", tag = "alerting", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 204)))]
 async fn delete_channel(
@@ -248,6 +248,11 @@ async fn delete_channel(
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let old = load(&mut tx, id).await?;
+    let by = store::escalations::naming_channel(&mut tx, id).await?;
+    if !by.is_empty() {
+        let why = format!("{} is named by {}. Take it out there first.", old.name, by.join(", "));
+        return Err(ApiError::in_use(why));
+    }
     store::channels::delete(&mut tx, id, now).await?;
     store::outbox::drop_unsent(&mut tx, id, "The channel was deleted.", now).await?;
     let detail = json!({ "name": old.name, "kind": old.kind });

@@ -192,6 +192,8 @@ const CONSTRAINTS: &[(&str, &str, &str)] = &[
     ("fleet_name_key", "name", "A fleet of this name exists already."),
     ("report_schedule_name_key", "name", "A schedule of this name exists already."),
     ("slo_name_key", "name", "An SLO of this name exists already."),
+    ("escalation_name_key", "name", "An escalation of this name exists already."),
+    ("route_name_key", "name", "A route of this name exists already."),
     ("failover_group_name_key", "name", "A failover group of this name exists already."),
     ("status_page_slug_key", "slug", "Another status page has this address already."),
     ("status_page_domain_key", "domain", "Another status page has this host already."),

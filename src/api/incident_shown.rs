@@ -8,8 +8,8 @@ use super::{
     error::ApiResult,
     fleet_findings::{self, Finding},
     incidents::{
-        FleetRef, Incident, IncidentEvent, IncidentKind, IncidentNotice, IncidentRow, MonitorRef,
-        Severity, SloRef, find,
+        FleetRef, Incident, IncidentEscalation, IncidentEvent, IncidentKind, IncidentNotice,
+        IncidentRow, MonitorRef, NextStep, Severity, SloRef, find,
     },
     request::At,
 };
@@ -50,6 +50,7 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
     let fleet_findings = of_fleet(conn, &row, now).await?;
     let rows = |list: Vec<Row>| list.into_iter().map(|row| IncidentRow::shown(row, now)).collect();
     Ok(Incident {
+        escalation: escalation(conn, &row, now).await?,
         evidence: row.evidence.clone().unwrap_or_default(),
         row: IncidentRow::shown(row, now),
         events: events
@@ -68,6 +69,51 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
         earlier: rows(earlier),
         fleet_findings,
     })
+}
+
+/// How far its escalation has come.
+async fn escalation(
+    conn: &mut PgConnection,
+    row: &Row,
+    now: Timestamp,
+) -> ApiResult<Option<IncidentEscalation>> {
+    let incident = row.group.unwrap_or(row.incident);
+    let Some(plan) = store::incident_plans::get(conn, row.monitor, incident).await? else {
+        return Ok(None);
+    };
+    let fleet = row.fleet.as_ref().map(|fleet| fleet.key);
+    let quiet = store::incident_plans::quiet(conn, row.monitor, fleet, now, now).await?;
+    let waits = match (&plan.progress.ack, plan.next_at) {
+        (_, None) => None,
+        (Some(_), _) => Some("acknowledged"),
+        (None, _) if row.flapping => Some("flapping"),
+        (None, _) => (!quiet.is_empty()).then_some("maintenance"),
+    };
+    let steps = u32::try_from(plan.policy.steps.len()).unwrap_or_default();
+    let next = plan.progress.next_step(&plan.policy, now.as_millisecond());
+    let next = match next.filter(|_| plan.next_at.is_some() && steps > 0) {
+        None => None,
+        Some((number, at)) => {
+            let known = store::channels::list(conn).await?;
+            let ids = plan.policy.place(number).map(|(_, step)| step.channels.as_slice());
+            let named = |id: &Uuid| known.iter().find(|c| c.id == *id).map(|c| c.name.clone());
+            Some(NextStep {
+                round: number / steps + 1,
+                step: number % steps + 1,
+                at: At(Timestamp::from_millisecond(at).unwrap_or(now)),
+                channels: ids.unwrap_or_default().iter().filter_map(named).collect(),
+            })
+        }
+    };
+    Ok(Some(IncidentEscalation {
+        policy: plan.escalation,
+        route: plan.route,
+        steps,
+        rounds: plan.policy.loops,
+        next,
+        waits: waits.map(str::to_owned),
+        reminders: plan.progress.reminders,
+    }))
 }
 
 /// What was found in the same minutes in the fleet behind an incident.
@@ -117,6 +163,7 @@ impl IncidentRow {
             evidence_stale: row.evidence_stale,
             acked_at: row.acked_at.map(At),
             acked_by: row.acked_by,
+            acked_until: row.acked_until.map(At),
             title: row.title,
             sentence: row.sentence,
         }

@@ -1,9 +1,7 @@
-//! Incidents: what happened, who was told, and what people did about it.
+//! Incidents: what happened, and who was told. What people do about them is `incident_acts`.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -11,29 +9,19 @@ use uuid::Uuid;
 
 use super::{
     AppState,
-    auth::{Caller, Editor, Viewer},
+    auth::Viewer,
     error::{ApiError, ApiResult},
     fleet_findings::Finding,
     incident_shown::load,
-    request::{At, Empty, Json, List, Path, Query, page_limit, read_cursor},
+    request::{At, Json, List, Path, Query, page_limit, read_cursor},
 };
-use crate::{
-    domain::ids::MonitorKey,
-    store::{
-        self,
-        incidents_read::{Filter, IncidentRow as Row},
-    },
-    triage,
+use crate::store::{
+    self,
+    incidents_read::{Filter, IncidentRow as Row},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(list_incidents))
-        .routes(routes!(get_incident))
-        .routes(routes!(acknowledge_incident))
-        .routes(routes!(unacknowledge_incident))
-        .routes(routes!(note_incident))
-        .routes(routes!(resolve_incident))
+    OpenApiRouter::new().routes(routes!(list_incidents)).routes(routes!(get_incident))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -78,6 +66,8 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<At>,
     pub acked_by: Option<String>,
+    /// When the acknowledgement ends by itself.
+    pub acked_until: Option<At>,
     /// What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
     /// monitor, which has a name and a state.
     pub title: Option<String>,
@@ -113,6 +103,8 @@ pub struct Incident {
     /// Votes and scope at the last opening or move, by location.
     #[schema(value_type = Object)]
     pub evidence: serde_json::Value,
+    /// Who is called next; null for one that nobody was told of.
+    pub escalation: Option<IncidentEscalation>,
     /// Oldest first.
     pub events: Vec<IncidentEvent>,
     /// Oldest first.
@@ -123,6 +115,36 @@ pub struct Incident {
     pub earlier: Vec<IncidentRow>,
     /// What was found in the same minutes in the fleet that it is about, or that the monitor names.
     pub fleet_findings: Vec<Finding>,
+}
+
+/// The escalation as it was copied when the incident opened.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct IncidentEscalation {
+    /// Null: its channels are told at once, and nobody later.
+    pub policy: Option<String>,
+    /// The route that led there.
+    pub route: Option<String>,
+    /// Of one round.
+    pub steps: u32,
+    pub rounds: u32,
+    /// Null when the steps are gone through, or the incident is over.
+    pub next: Option<NextStep>,
+    /// Steps and reminders wait: `acknowledged maintenance flapping`
+    pub waits: Option<String>,
+    /// Of reminders, until now.
+    pub reminders: u32,
+}
+
+/// The step that comes next, if nothing stops it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct NextStep {
+    /// From 1.
+    pub round: u32,
+    /// From 1.
+    pub step: u32,
+    pub at: At,
+    /// Names of channels.
+    pub channels: Vec<String>,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -195,13 +217,6 @@ pub enum IncidentKind {
     Platform,
 }
 
-#[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Note {
-    /// 1 to 4,000 characters.
-    pub text: String,
-}
-
 /// Incidents, the latest opened first.
 #[utoipa::path(get, path = "/incidents", tag = "incidents", extensions(("x-role" = json!("viewer"))),
     params(ListIncidents), responses((status = 200, body = List<IncidentRow>)))]
@@ -269,171 +284,7 @@ async fn get_incident(
     Ok(Json(load(&mut conn, id, state.clock.now()).await?))
 }
 
-/// Acknowledges an open incident: somebody is at it. With it all that share its alert are acknowledged: one
-/// alert, one answer. Harmless when it is already acknowledged.
-#[utoipa::path(post, path = "/incidents/{id}/ack", tag = "incidents", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
-async fn acknowledge_incident(
-    State(state): State<AppState>,
-    Editor(caller): Editor,
-    Path(id): Path<Uuid>,
-    _nothing: Empty,
-) -> ApiResult<Json<Incident>> {
-    acknowledge(&state, &caller, id, true).await
-}
-
-/// Takes an acknowledgement back, of all that share the alert.
-#[utoipa::path(post, path = "/incidents/{id}/unack", tag = "incidents", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
-async fn unacknowledge_incident(
-    State(state): State<AppState>,
-    Editor(caller): Editor,
-    Path(id): Path<Uuid>,
-    _nothing: Empty,
-) -> ApiResult<Json<Incident>> {
-    acknowledge(&state, &caller, id, false).await
-}
-
-/// Adds a note, also to one that is over.
-#[utoipa::path(post, path = "/incidents/{id}/note", tag = "incidents", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), request_body = Note, responses((status = 200, body = Incident)))]
-async fn note_incident(
-    State(state): State<AppState>,
-    Editor(caller): Editor,
-    Path(id): Path<Uuid>,
-    Json(note): Json<Note>,
-) -> ApiResult<Json<Incident>> {
-    let text = note.text.trim();
-    if text.is_empty() || text.chars().count() > 4_000 || text.contains('\0') {
-        return Err(ApiError::invalid("text", "must be 1 to 4000 characters"));
-    }
-    let now = state.clock.now();
-    let mut tx = state.pool.begin().await?;
-    let row = lock(&mut tx, id).await?;
-    event(&mut tx, (row.monitor, id), "note", &caller, text, now).await?;
-    let incident = load(&mut tx, id, now).await?;
-    tx.commit().await?;
-    Ok(Json(incident))
-}
-
-/// Closes an open incident of a fleet, or one about Quorate itself: what was found stays, and does not open it
-/// again before it was gone once. A monitor's incident ends when its locations see it up, and by nothing else
-/// (409).
-#[utoipa::path(post, path = "/incidents/{id}/resolve", tag = "incidents", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
-async fn resolve_incident(
-    State(state): State<AppState>,
-    Editor(caller): Editor,
-    Path(id): Path<Uuid>,
-    _nothing: Empty,
-) -> ApiResult<Json<Incident>> {
-    let now = state.clock.now();
-    let mut tx = state.pool.begin().await?;
-    let row = find(&mut tx, id).await?;
-    if row.slo.is_some() {
-        return Err(ApiError::in_use(
-            "This incident ends when the budget of its SLO burns no faster than it may; acknowledge it, or change the rule.",
-        ));
-    }
-    if IncidentKind::of(&row.subject) == IncidentKind::Platform {
-        if !triage::platform::resolve(&mut tx, id, &caller.name, now).await? {
-            return Err(ApiError::in_use("This incident is over."));
-        }
-        return resolved(tx, &caller, id, now).await;
-    }
-    let Some(fleet) = &row.fleet else {
-        return Err(ApiError::in_use(
-            "This incident ends when its monitor is seen up again; acknowledge it, or pause the monitor.",
-        ));
-    };
-    store::fleet_live::lock(&mut tx, fleet.key).await?;
-    let row = find(&mut tx, id).await?;
-    if row.resolved_at.is_some() {
-        return Err(ApiError::in_use("This incident is over."));
-    }
-    let of = store::fleets::by_key(&mut tx, fleet.key).await?.ok_or(ApiError::NotFound("fleet"))?;
-    triage::fleets::resolve(&mut tx, &of, id, &caller.name, now).await?;
-    resolved(tx, &caller, id, now).await
-}
-
-/// Writes down who closed an incident, and commits.
-async fn resolved(
-    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    caller: &Caller,
-    id: Uuid,
-    now: Timestamp,
-) -> ApiResult<Json<Incident>> {
-    let subject = format!("incident:{id}");
-    store::audit::add(&mut tx, now, &caller.name, "incident.resolved", &subject, &json!({}))
-        .await?;
-    let incident = load(&mut tx, id, now).await?;
-    tx.commit().await?;
-    Ok(Json(incident))
-}
-
-async fn acknowledge(
-    state: &AppState,
-    caller: &Caller,
-    id: Uuid,
-    yes: bool,
-) -> ApiResult<Json<Incident>> {
-    let now = state.clock.now();
-    let mut tx = state.pool.begin().await?;
-    let row = lock(&mut tx, id).await?;
-    if row.resolved_at.is_some() {
-        return Err(ApiError::in_use("This incident is over."));
-    }
-    let together = match &row.fleet {
-        Some(fleet) => store::fleet_incidents::open_together(&mut tx, fleet.key, id).await?,
-        None => vec![id],
-    };
-    let by = yes.then_some(caller.name.as_str());
-    for one in together {
-        if store::incidents_read::acknowledge(&mut tx, row.monitor, one, by, now).await? {
-            let (kind, sentence) = if yes {
-                ("acked", format!("{} is at it.", caller.name))
-            } else {
-                ("unacked", format!("{} took the acknowledgement back.", caller.name))
-            };
-            event(&mut tx, (row.monitor, one), kind, caller, &sentence, now).await?;
-        }
-    }
-    let incident = load(&mut tx, id, now).await?;
-    tx.commit().await?;
-    Ok(Json(incident))
-}
-
-/// Takes the locks in their order: the monitor's or the fleet's, then the incident's by changing it.
-async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
-    let row = find(conn, id).await?;
-    match &row.fleet {
-        Some(fleet) => store::fleet_live::lock(conn, fleet.key).await?,
-        None => {
-            store::live::lock(conn, &[row.monitor.0]).await?;
-        }
-    }
-    find(conn, id).await
-}
-
 pub async fn find(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let filter = Filter { incident: Some(id), limit: 1, ..Filter::default() };
     store::incidents_read::list(conn, &filter).await?.pop().ok_or(ApiError::NotFound("incident"))
-}
-
-async fn event(
-    conn: &mut PgConnection,
-    (monitor, incident): (MonitorKey, Uuid),
-    kind: &str,
-    caller: &Caller,
-    sentence: &str,
-    now: Timestamp,
-) -> ApiResult<()> {
-    let actor = Some(caller.name.as_str());
-    store::incidents::add_event(conn, monitor, incident, now, kind, actor, sentence, &json!({}))
-        .await?;
-    let (subject, detail) = (format!("incident:{incident}"), json!({ "text": sentence }));
-    store::audit::add(conn, now, &caller.name, &format!("incident.{kind}"), &subject, &detail)
-        .await?;
-    store::wake::notify(conn, "state").await?;
-    Ok(())
 }

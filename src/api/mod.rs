@@ -43,6 +43,7 @@ pub mod auth;
 pub mod certificates;
 pub mod channels;
 pub mod error;
+pub mod escalations;
 pub mod events;
 pub mod exposition;
 pub mod failover;
@@ -60,6 +61,7 @@ pub mod fleets;
 pub mod given;
 pub mod health;
 pub mod hub;
+pub mod incident_acts;
 pub mod incident_shown;
 pub mod incidents;
 pub mod limits;
@@ -92,6 +94,7 @@ pub mod report_times;
 pub mod reports;
 pub mod reports_made;
 pub mod request;
+pub mod routes;
 pub mod secrets;
 pub mod session;
 pub mod settings;
@@ -220,6 +223,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(overview::router())
         .merge(events::router())
         .merge(incidents::router())
+        .merge(incident_acts::router())
         .merge(fleets::router())
         .merge(fleet_sources::router())
         .merge(fleet_health::router())
@@ -240,6 +244,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(status_posts::router())
         .merge(status_updates::router())
         .merge(channels::router())
+        .merge(escalations::router())
+        .merge(routes::router())
         .merge(settings::router())
         .merge(secrets::router())
         .merge(locations::router())

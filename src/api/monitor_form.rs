@@ -41,6 +41,7 @@ pub struct Draft {
     pub labels: BTreeMap<String, String>,
     pub depends_on: Vec<Uuid>,
     pub channels: Option<Vec<Uuid>>,
+    pub escalation: Option<Uuid>,
     pub fleet: Option<Uuid>,
     pub runbook_url: Option<String>,
     pub enabled: bool,
@@ -105,9 +106,7 @@ pub async fn read(
     let channels = channels(conn, form.channels.as_deref(), &mut gather).await?;
     let runbook_url = gather.take(parse_runbook(form.runbook_url));
     let fleet = fleet(conn, form.fleet.as_deref(), &mut gather).await?;
-    if form.escalation.is_some() {
-        gather.0.push(Invalid::new("escalation", "there is no escalation of this name"));
-    }
+    let escalation = escalation(conn, form.escalation.as_deref(), &mut gather).await?;
     let check = check(conn, state, form.check, old, &mut gather).await?;
 
     let mut outcome =
@@ -134,6 +133,7 @@ pub async fn read(
             labels,
             depends_on,
             channels,
+            escalation,
             fleet,
             runbook_url,
             enabled: form.enabled,
@@ -367,6 +367,20 @@ async fn fleet(
         gather.0.push(Invalid::given("fleet", word, "is no fleet"));
     }
     Ok(found.map(|fleet| fleet.uid))
+}
+
+/// Who is called when, by id or name.
+async fn escalation(
+    conn: &mut PgConnection,
+    word: Option<&str>,
+    gather: &mut Gather,
+) -> ApiResult<Option<Uuid>> {
+    let Some(word) = word else { return Ok(None) };
+    let found = store::escalations::named(conn, word).await?;
+    if found.is_none() {
+        gather.0.push(Invalid::given("escalation", word, "is no escalation"));
+    }
+    Ok(found.map(|row| row.id))
 }
 
 async fn channels(

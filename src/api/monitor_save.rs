@@ -220,7 +220,7 @@ fn values(state: &AppState, uid: Uuid, draft: &Draft) -> ApiResult<Values> {
         channels: draft.channels.as_ref().map(to_json).transpose()?,
         depends_on: to_json(&draft.depends_on)?,
         fleet: draft.fleet.map(|id| id.to_string()),
-        escalation: None,
+        escalation: draft.escalation.map(|id| id.to_string()),
         runbook_url: draft.runbook_url.clone(),
         enabled: draft.enabled,
     })
@@ -243,6 +243,7 @@ fn shown(values: &Values) -> Value {
         "policy": values.policy,
         "labels": values.labels,
         "channels": values.channels,
+        "escalation": values.escalation,
         "depends_on": values.depends_on,
         "runbook_url": values.runbook_url,
         "enabled": values.enabled,

@@ -13,11 +13,13 @@ use super::{
         PolicyInForce,
     },
     request::At,
+    routes::told_by,
     view::Surroundings,
 };
 use crate::{
     domain::{
         check::Check,
+        escalation::route::Own,
         ids::MonitorKey,
         monitor::{LocationSelector, Policy, Quorum},
     },
@@ -68,6 +70,11 @@ pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> A
     let uids = |value: serde_json::Value| -> ApiResult<Vec<Uuid>> {
         Ok(serde_json::from_value(value).map_err(anyhow::Error::from)?)
     };
+    let channels = row.values.channels.map(uids).transpose()?;
+    let escalation: Option<Uuid> = row.values.escalation.and_then(|id| id.parse().ok());
+    let labels = text_map(&row.values.labels);
+    let own = Own { channels: channels.clone(), escalation, labels: labels.clone() };
+    let told_by = told_by(conn, &own).await?;
     Ok(Monitor {
         id: row.uid,
         name: row.values.name,
@@ -80,11 +87,12 @@ pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> A
         policy: serde_json::from_value(row.values.policy).map_err(anyhow::Error::from)?,
         policy_in_force: PolicyInForce::from(&view.settings.policy),
         looks_from: around.references(&row.looks_from),
-        labels: text_map(&row.values.labels),
+        labels,
         depends_on: uids(row.values.depends_on)?,
         fleet: row.values.fleet,
-        channels: row.values.channels.map(uids).transpose()?,
-        escalation: row.values.escalation,
+        channels,
+        escalation,
+        told_by,
         runbook_url: row.values.runbook_url,
         enabled: row.values.enabled,
         warnings: monitor_form::warnings(&check, &view.settings.policy, row.looks_from.len()),

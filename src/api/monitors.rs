@@ -19,6 +19,7 @@ use super::{
     monitor_save,
     monitor_shown::{load, merged},
     request::{At, Json, Path, not_null, present},
+    routes::ToldBy,
 };
 use crate::{
     domain::{
@@ -97,7 +98,10 @@ pub struct Monitor {
     pub fleet: Option<String>,
     /// Ids of channels; null means the default channels.
     pub channels: Option<Vec<Uuid>>,
-    pub escalation: Option<String>,
+    /// Id of the escalation that it names itself.
+    pub escalation: Option<Uuid>,
+    /// Who is told, and by whose word: the monitor's own, a route's, or the default.
+    pub told_by: ToldBy,
     pub runbook_url: Option<String>,
     /// False is paused.
     pub enabled: bool,

@@ -86,6 +86,22 @@ impl<S: Send + Sync> FromRequest<S> for Empty {
     }
 }
 
+/// A body that may be left out.
+#[derive(Debug)]
+pub struct Optional<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        let bytes = Bytes::from_request(request, state).await.map_err(too_large)?;
+        match bytes.trim_ascii().is_empty() {
+            true => Ok(Self(T::default())),
+            false => from_json(&bytes).map(Self),
+        }
+    }
+}
+
 /// Refuses a body in an encoding, which nobody here would undo; but for a fleet's logs and events, which
 /// are long and come packed.
 pub async fn refuse_encoded(request: Request, next: Next) -> Response {

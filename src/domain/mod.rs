@@ -8,6 +8,7 @@ pub mod check;
 pub mod cron;
 pub mod decimal;
 pub mod decision;
+pub mod escalation;
 pub mod failover;
 pub mod fields;
 pub mod fleet;

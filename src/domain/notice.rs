@@ -13,7 +13,8 @@ mod facts;
 mod tests;
 
 pub use self::facts::{
-    FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, PlatformFacts, SloFacts,
+    FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, PlatformFacts, Prompt,
+    SloFacts,
 };
 pub use super::incident::Severity;
 
@@ -34,10 +35,14 @@ pub enum NoticeKind {
     AfterMaintenance,
     /// A location that saw it fail is no longer believed, and the rest are too few.
     EvidenceWithdrawn,
+    /// It is still open, and nobody is at it.
+    Reminder,
+    /// Somebody is at it.
+    Acknowledged,
 }
 
 impl NoticeKind {
-    pub const ALL: [NoticeKind; 8] = [
+    pub const ALL: [NoticeKind; 10] = [
         NoticeKind::Opened,
         NoticeKind::Reopened,
         NoticeKind::Moved,
@@ -46,6 +51,8 @@ impl NoticeKind {
         NoticeKind::FlapEnd,
         NoticeKind::AfterMaintenance,
         NoticeKind::EvidenceWithdrawn,
+        NoticeKind::Reminder,
+        NoticeKind::Acknowledged,
     ];
 
     /// The word in the database and in JSON.
@@ -59,6 +66,8 @@ impl NoticeKind {
             NoticeKind::FlapEnd => "flap_end",
             NoticeKind::AfterMaintenance => "after_maintenance",
             NoticeKind::EvidenceWithdrawn => "evidence_withdrawn",
+            NoticeKind::Reminder => "reminder",
+            NoticeKind::Acknowledged => "acknowledged",
         }
     }
 
@@ -96,6 +105,9 @@ pub struct Notice {
     /// Of an incident about Quorate itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<PlatformFacts>,
+    /// Why it is told now, if not because something happened to the incident by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Prompt>,
     pub incident: IncidentFacts,
     /// The verdict in one sentence or more, the same as on the incident's page.
     pub sentence: String,
@@ -222,9 +234,10 @@ pub fn recipients(
                 Some(false) => reached.then_some(NoticeKind::Reopened),
                 Some(true) => (reached || was_reached).then_some(event.kind),
             },
-            NoticeKind::FlapStart | NoticeKind::EvidenceWithdrawn => {
-                (open == Some(true)).then_some(event.kind)
-            }
+            NoticeKind::FlapStart
+            | NoticeKind::EvidenceWithdrawn
+            | NoticeKind::Reminder
+            | NoticeKind::Acknowledged => (open == Some(true)).then_some(event.kind),
             NoticeKind::Resolved | NoticeKind::FlapEnd => None,
         }
     };

@@ -4,6 +4,8 @@
 //! mail is `mail_body`; webhooks carry facts rather than sentences, see `webhook`.
 
 mod failover;
+mod links;
+mod prompt;
 
 use std::borrow::Cow;
 
@@ -15,7 +17,11 @@ use crate::domain::{
     observation::Class,
 };
 
-pub use self::failover::compose_failover;
+use self::links::links;
+pub use self::{
+    failover::compose_failover,
+    links::{fleet_url, incident_url, monitor_url, page, slo_url},
+};
 
 /// Where links lead and in which zone times are told (UTC is always given too).
 #[derive(Debug, Clone)]
@@ -118,6 +124,7 @@ fn predicate(notice: &Notice) -> Option<&str> {
 fn state(notice: &Notice) -> Cow<'_, str> {
     let title = notice.fleet.as_ref().and_then(FleetFacts::title).or_else(|| predicate(notice));
     match (title, notice.kind) {
+        (_, NoticeKind::Reminder | NoticeKind::Acknowledged) => Cow::Borrowed(state_word(notice)),
         (Some(title), kind) if !kind.ends() || notice.collapsed => sentence_case(title),
         _ => Cow::Borrowed(state_word(notice)),
     }
@@ -146,6 +153,8 @@ fn state_word(notice: &Notice) -> &'static str {
         NoticeKind::Resolved | NoticeKind::FlapEnd => "Up again",
         NoticeKind::FlapStart => "Flapping",
         NoticeKind::EvidenceWithdrawn => "In doubt",
+        NoticeKind::Reminder => "Still open",
+        NoticeKind::Acknowledged => "Acknowledged",
         NoticeKind::Opened
         | NoticeKind::Reopened
         | NoticeKind::Moved
@@ -162,6 +171,9 @@ fn state_word(notice: &Notice) -> &'static str {
 
 /// What happened, in one sentence.
 pub fn headline(notice: &Notice) -> String {
+    if let Some(prompt) = &notice.prompt {
+        return prompt::headline(notice, prompt);
+    }
     let name = name(notice);
     let is = adjective(notice, notice.severity);
     if let Some(title) = notice.fleet.as_ref().and_then(FleetFacts::title) {
@@ -192,7 +204,8 @@ pub fn headline(notice: &Notice) -> String {
         }
     }
     match notice.kind {
-        NoticeKind::Opened => format!("{name} is {is}."),
+        NoticeKind::Opened | NoticeKind::Acknowledged => format!("{name} is {is}."),
+        NoticeKind::Reminder => format!("{name} is still {is}."),
         NoticeKind::Reopened => format!("{name} is {is} again."),
         NoticeKind::Moved => match notice.previous_severity {
             Some(before) if before > notice.severity => {
@@ -276,7 +289,7 @@ fn tone(notice: &Notice) -> Tone {
 }
 
 fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
+    let mut facts = prompt::facts(notice, around);
     let mut fact = |label: &'static str, value: String| {
         if !value.is_empty() {
             facts.push((label, value));
@@ -369,50 +382,6 @@ fn first(notice: &Notice) -> Option<String> {
     let most = classes.iter().rev().max_by_key(|class| count(class))?;
     let class = Class::ALL.iter().find(|class| class.name() == *most)?;
     Some(format!("Look first at {}.", class.look_first().trim_end_matches('.')))
-}
-
-fn links(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> {
-    let mut links = Vec::new();
-    let incident = incident_url(notice, around.public_url.as_ref());
-    links.extend(incident.map(|url| ("Incident", url)));
-    links.extend(monitor_url(notice, around.public_url.as_ref()).map(|url| ("Monitor", url)));
-    links.extend(fleet_url(notice, around.public_url.as_ref()).map(|url| ("Fleet", url)));
-    links.extend(slo_url(notice, around.public_url.as_ref()).map(|url| ("SLO", url)));
-    let runbook = notice.monitor.as_ref().and_then(|monitor| monitor.runbook_url.as_deref());
-    // Anything else than a web address must not become a link that somebody presses at night.
-    let runbook = runbook
-        .and_then(|text| Url::parse(text).ok())
-        .filter(|url| matches!(url.scheme(), "http" | "https"));
-    links.extend(runbook.map(|url| ("Runbook", String::from(url))));
-    links
-}
-
-pub fn incident_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
-    page(public_url?, &format!("incidents/{}", notice.incident.uid))
-}
-
-pub fn monitor_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
-    page(public_url?, &format!("monitors/{}", notice.monitor.as_ref()?.uid))
-}
-
-pub fn fleet_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
-    page(public_url?, &format!("fleets/{}", notice.fleet.as_ref()?.uid))
-}
-
-pub fn slo_url(notice: &Notice, public_url: Option<&Url>) -> Option<String> {
-    page(public_url?, &format!("slos/{}", notice.slo.as_ref()?.uid))
-}
-
-/// A page under the public address, which may have a path of its own.
-pub fn page(public_url: &Url, path: &str) -> Option<String> {
-    let mut base = public_url.clone();
-    base.set_query(None);
-    base.set_fragment(None);
-    if !base.path().ends_with('/') {
-        let with_slash = format!("{}/", base.path());
-        base.set_path(&with_slash);
-    }
-    base.join(path).ok().map(String::from)
 }
 
 /// `Tue 17 Nov 2026, 03:07:24 CET (02:07:24 UTC)`

@@ -35,7 +35,11 @@ pub(super) fn body(routing_key: &str, parcel: &Parcel<'_>, around: &Surroundings
                 links.map(|(label, url)| json!({ "href": url, "text": label })).collect();
             Some(json!({
                 "routing_key": routing_key,
-                "event_action": if notice.kind.ends() { "resolve" } else { "trigger" },
+                "event_action": match notice.kind {
+                    kind if kind.ends() => "resolve",
+                    NoticeKind::Acknowledged => "acknowledge",
+                    _ => "trigger",
+                },
                 "dedup_key": notice.incident.dedup_key(),
                 "client": client,
                 "client_url": client_url,

@@ -30,6 +30,7 @@ pub(super) fn outage() -> Notice {
         fleet: None,
         slo: None,
         platform: None,
+        prompt: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(0x2),
             subject: format!("monitor:{}", Uuid::from_u128(0x1)),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::domain::{
     channel::{ChannelSecrets, WebhookConfig, key_bytes},
-    notice::{LocationLine, Notice, NoticeKind},
+    notice::{LocationLine, Notice, NoticeKind, Prompt},
 };
 
 pub(super) fn request(
@@ -90,6 +90,8 @@ fn event_type(kind: NoticeKind) -> &'static str {
         NoticeKind::Resolved | NoticeKind::FlapEnd => "incident.resolved",
         NoticeKind::FlapStart => "incident.flapping",
         NoticeKind::EvidenceWithdrawn => "incident.evidence_withdrawn",
+        NoticeKind::Reminder => "incident.reminder",
+        NoticeKind::Acknowledged => "incident.acknowledged",
     }
 }
 
@@ -129,6 +131,9 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
         "scope": notice.scope,
         "locations": notice.locations.iter().map(location).collect::<Vec<_>>(),
     });
+    if let Some(prompt) = &notice.prompt {
+        data["prompt"] = prompt_of(prompt);
+    }
     if let Some(fleet) = &notice.fleet {
         data["fleet"] = json!({
             "id": fleet.uid,
@@ -152,6 +157,19 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
         data["platform"] = json!({ "cause": platform.cause, "title": platform.title });
     }
     data
+}
+
+fn prompt_of(prompt: &Prompt) -> Value {
+    match prompt {
+        Prompt::Step { policy, round, rounds, step, steps } => json!({
+            "why": "step", "policy": policy, "round": round, "rounds": rounds, "step": step, "steps": steps,
+        }),
+        Prompt::Reminder { number } => json!({ "why": "reminder", "number": number }),
+        Prompt::AckOver { sentence } => json!({ "why": "ack_over", "sentence": sentence }),
+        Prompt::Acknowledged { by, until, note } => json!({
+            "why": "acknowledged", "by": by, "until": instant(*until), "note": note,
+        }),
+    }
 }
 
 fn location(line: &LocationLine) -> Value {

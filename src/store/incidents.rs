@@ -55,7 +55,7 @@ pub async fn reopen(
     sqlx::query!(
         "update incident set resolved_at = null, ended_at = null, resolve_reason = null, severity = $3,
              peak = case when $3 = 'down' or peak = 'degraded' then $3 else peak end,
-             suppressed = $4, sentence = $5, evidence = $6, acked_at = null, acked_by = null
+             suppressed = $4, sentence = $5, evidence = $6, acked_at = null, acked_by = null, acked_until = null
          where monitor_id = $1 and incident_id = $2",
         monitor.0,
         incident,
@@ -81,7 +81,8 @@ pub async fn shift(
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "update incident set severity = $3, peak = case when $4 then $3 else peak end, sentence = $5, evidence = $6,
-             acked_at = case when $4 then null else acked_at end, acked_by = case when $4 then null else acked_by end
+             acked_at = case when $4 then null else acked_at end, acked_by = case when $4 then null else acked_by end,
+             acked_until = case when $4 then null else acked_until end
          where monitor_id = $1 and incident_id = $2",
         monitor.0,
         incident,
@@ -239,6 +240,38 @@ pub async fn get(
     })
     .fetch_optional(conn)
     .await
+}
+
+/// Whether it is held open because it comes and goes.
+pub async fn is_held(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<bool> {
+    let held = sqlx::query_scalar!(
+        "select flapping from incident where monitor_id = $1 and incident_id = $2",
+        monitor.0,
+        incident
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(held.unwrap_or(false))
+}
+
+/// Takes one incident's lock, after that of whom it is about.
+pub async fn lock(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select from incident where monitor_id = $1 and incident_id = $2 for no key update",
+        monitor.0,
+        incident
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(())
 }
 
 /// Open incidents, locked in id order after their monitors.

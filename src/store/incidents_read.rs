@@ -25,6 +25,7 @@ pub struct IncidentRow {
     pub evidence_stale: bool,
     pub acked_at: Option<Timestamp>,
     pub acked_by: Option<String>,
+    pub acked_until: Option<Timestamp>,
     /// What is wrong in a few words; none of a monitor's.
     pub title: Option<String>,
     pub sentence: String,
@@ -98,6 +99,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
     sqlx::query!(
         r#"select i.monitor_id, i.incident_id, i.subject, i.severity, i.peak, i.started_at, i.opened_at, i.ended_at,
                   i.resolved_at, i.resolve_reason, i.low, i.suppressed, i.flapping, i.evidence_stale, i.acked_at, i.acked_by,
+                  i.acked_until,
                   i.title, i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
                   m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url,
                   m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?", i.slo_id,
@@ -151,6 +153,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         evidence_stale: r.evidence_stale,
         acked_at: r.acked_at.map(|t| t.to_jiff()),
         acked_by: r.acked_by,
+        acked_until: r.acked_until.map(|t| t.to_jiff()),
         title: r.title,
         sentence: r.sentence,
         evidence: r.evidence,
@@ -217,17 +220,38 @@ pub async fn acknowledge(
     monitor: MonitorKey,
     incident: Uuid,
     by: Option<&str>,
+    until: Option<Timestamp>,
     now: Timestamp,
 ) -> sqlx::Result<bool> {
     let done = sqlx::query!(
-        "update incident set acked_at = case when $3::text is null then null else $4::timestamptz end, acked_by = $3
+        "update incident set acked_at = case when $3::text is null then null else $4::timestamptz end, acked_by = $3,
+             acked_until = $5
          where monitor_id = $1 and incident_id = $2 and resolved_at is null and (acked_at is null) = ($3::text is not null)",
         monitor.0,
         incident,
         by,
-        now.to_sqlx()
+        now.to_sqlx(),
+        until.map(|t| t.to_sqlx()) as _,
     )
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Open incidents that are told under `incident`: it alone, or all of a group. Those that are acknowledged by
+/// now are not any more; their ids.
+pub async fn end_acknowledgement(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    incident: Uuid,
+) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar!(
+        "update incident set acked_at = null, acked_by = null, acked_until = null
+         where monitor_id = $1 and (incident_id = $2 or group_id = $2) and resolved_at is null and acked_at is not null
+         returning incident_id",
+        monitor.0,
+        incident
+    )
+    .fetch_all(conn)
+    .await
 }

@@ -25,15 +25,30 @@ pub struct NewNotice {
 /// Queues notices in the transaction that decides, and wakes the senders at its commit. The order of
 /// the slice is the order in which one channel hears of one incident.
 pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Result<()> {
-    if notices.is_empty() {
-        return Ok(());
-    }
     for new in notices {
-        let payload =
-            serde_json::to_value(&new.payload).map_err(|e| sqlx::Error::Encode(Box::new(e)))?;
-        sqlx::query!(
-            "insert into notice (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+        write(conn, new, None).await?;
+    }
+    if notices.is_empty() { Ok(()) } else { super::wake::notify(conn, "notice").await }
+}
+
+/// The same for steps and reminders: of one incident a channel is never told twice under one key.
+pub async fn insert_once(
+    conn: &mut PgConnection,
+    notices: &[(NewNotice, Option<String>)],
+) -> sqlx::Result<()> {
+    for (new, once) in notices {
+        write(conn, new, once.as_deref()).await?;
+    }
+    if notices.is_empty() { Ok(()) } else { super::wake::notify(conn, "notice").await }
+}
+
+async fn write(conn: &mut PgConnection, new: &NewNotice, once: Option<&str>) -> sqlx::Result<()> {
+    let payload = super::json::of(&new.payload)?;
+    sqlx::query!(
+        "insert into notice
+             (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at, once)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
+         on conflict (monitor_id, incident_id, channel_id, once) where once is not null do nothing",
             new.monitor.0,
             new.notice,
             new.incident,
@@ -42,11 +57,11 @@ pub async fn insert(conn: &mut PgConnection, notices: &[NewNotice]) -> sqlx::Res
             new.payload.severity.name(),
             payload,
             new.created_at.to_sqlx(),
-        )
-        .execute(&mut *conn)
-        .await?;
-    }
-    super::wake::notify(conn, "notice").await
+            once,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Queues a change of a failover group for each channel; of one group a channel hears in order.
@@ -55,7 +70,7 @@ pub async fn insert_failover(
     channels: &[Uuid],
     notice: &FailoverNotice,
 ) -> sqlx::Result<()> {
-    let payload = serde_json::to_value(notice).map_err(|e| sqlx::Error::Encode(Box::new(e)))?;
+    let payload = super::json::of(notice)?;
     for channel in channels {
         sqlx::query!(
             "insert into notice (monitor_id, notice_id, incident_id, channel_id, kind, severity, payload, created_at, due_at)

@@ -186,6 +186,14 @@ pub async fn get(conn: &mut PgConnection, uid: Uuid, lock: bool) -> sqlx::Result
     Ok(rows(conn, key.as_slice(), false).await?.pop())
 }
 
+/// Takes the lock of an SLO by its key.
+pub async fn hold(conn: &mut PgConnection, key: SloKey) -> sqlx::Result<()> {
+    sqlx::query!("select from slo where slo_id = $1 for no key update", key.0)
+        .fetch_optional(conn)
+        .await?;
+    Ok(())
+}
+
 async fn key_of(conn: &mut PgConnection, uid: Uuid) -> sqlx::Result<Option<i32>> {
     sqlx::query_scalar!("select slo_id from slo where uid = $1", uid).fetch_optional(conn).await
 }

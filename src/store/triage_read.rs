@@ -179,12 +179,13 @@ pub struct MonitorFacts {
     pub check_spec: serde_json::Value,
     pub labels: serde_json::Value,
     pub channels: Option<serde_json::Value>,
+    pub escalation: Option<String>,
     pub runbook_url: Option<String>,
 }
 
 pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result<MonitorFacts> {
     sqlx::query!(
-        "select uid, name, group_name, check_spec, labels, channels, runbook_url from monitor where monitor_id = $1",
+        "select uid, name, group_name, check_spec, labels, channels, escalation, runbook_url from monitor where monitor_id = $1",
         monitor.0
     )
     .map(|r| MonitorFacts {
@@ -195,6 +196,7 @@ pub async fn facts(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result
         check_spec: r.check_spec,
         labels: r.labels,
         channels: r.channels,
+        escalation: r.escalation,
         runbook_url: r.runbook_url,
     })
     .fetch_one(conn)

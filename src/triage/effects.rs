@@ -7,10 +7,12 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::context::Context;
-use super::{Decided, Triage, at};
+use super::{Decided, Triage, at, escalate};
 use crate::domain::decision::ballot::ballots;
-use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What};
-use crate::domain::ids::IncidentKey;
+use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What, explain};
+use crate::domain::escalation::route::Own;
+use crate::domain::fields::text_map;
+use crate::domain::ids::{IncidentKey, MonitorKey};
 use crate::domain::incident::{Ending, Severity};
 use crate::domain::notice::{self, IncidentFacts, LocationLine, Notice, NoticeKind};
 use crate::store;
@@ -82,7 +84,8 @@ impl Triage {
             if event.suppressed {
                 continue;
             }
-            let told = Telling { incident, kind, severity, previous, lines: &lines };
+            let sentence = one.step.why.clone();
+            let told = Telling { incident, kind, severity, previous, sentence, lines: &lines };
             queue_notices(conn, one, told, now).await?;
         }
         Ok(())
@@ -95,6 +98,7 @@ struct Telling<'a> {
     kind: NoticeKind,
     severity: Severity,
     previous: Option<Severity>,
+    sentence: String,
     lines: &'a [LocationLine],
 }
 
@@ -207,30 +211,34 @@ fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option
     })
 }
 
-/// Outbox rows for every channel that hears the event.
+/// Tells everybody who hears the event.
 async fn queue_notices(
     conn: &mut PgConnection,
     one: &Decided,
     telling: Telling<'_>,
     now: Timestamp,
 ) -> sqlx::Result<()> {
+    let (monitor, incident) = (one.config.monitor, telling.incident);
+    let Some((payload, own)) = payload(conn, one, telling).await? else { return Ok(()) };
+    let told = escalate::Telling { monitor, incident, fleet: None, own, payload };
+    escalate::tell(conn, told, now).await
+}
+
+/// What is told of a monitor's incident, and whom the monitor itself wants to be told.
+async fn payload(
+    conn: &mut PgConnection,
+    one: &Decided,
+    telling: Telling<'_>,
+) -> sqlx::Result<Option<(Notice, Own)>> {
     let monitor = one.config.monitor;
-    let rules = store::channels::rules(conn).await?;
-    if rules.is_empty() {
-        return Ok(());
-    }
-    let told = store::outbox::told(conn, monitor, telling.incident).await?;
     let facts = store::triage_read::facts(conn, monitor).await?;
-    let chosen: Option<Vec<Uuid>> =
-        facts.channels.as_ref().and_then(|v| serde_json::from_value(v.clone()).ok());
-    let event = notice::Event {
-        kind: telling.kind,
-        severity: telling.severity,
-        previous: telling.previous.unwrap_or(telling.severity),
-    };
-    let recipients = notice::recipients(event, chosen.as_deref(), &told, &rules);
     let Some(row) = store::incidents::get(conn, monitor, telling.incident).await? else {
-        return Ok(());
+        return Ok(None);
+    };
+    let own = Own {
+        channels: facts.channels.and_then(|v| serde_json::from_value(v).ok()),
+        escalation: facts.escalation.and_then(|id| id.parse().ok()),
+        labels: text_map(&facts.labels),
     };
     let payload = Notice {
         kind: telling.kind,
@@ -241,12 +249,13 @@ async fn queue_notices(
             name: facts.name,
             group: facts.group,
             target: target_of(&facts.check_spec),
-            labels: serde_json::from_value(facts.labels).unwrap_or_default(),
+            labels: own.labels.clone(),
             runbook_url: facts.runbook_url,
         }),
         fleet: None,
         slo: None,
         platform: None,
+        prompt: None,
         incident: IncidentFacts {
             uid: row.incident,
             subject: row.subject,
@@ -256,7 +265,7 @@ async fn queue_notices(
             resolve_reason: row.resolve_reason,
             low: row.low,
         },
-        sentence: one.step.why.clone(),
+        sentence: telling.sentence,
         locations: telling.lines.to_vec(),
         scope: scope_text(one),
         eligible: count(one.step.verdict.e),
@@ -265,18 +274,35 @@ async fn queue_notices(
         decided_at: at(one.step.at),
         collapsed: false,
     };
-    let notices: Vec<_> = recipients
-        .into_iter()
-        .map(|recipient| store::outbox::NewNotice {
-            notice: store::id_at(now),
-            monitor,
-            incident: telling.incident,
-            channel: recipient.channel,
-            payload: Notice { kind: recipient.kind, ..payload.clone() },
-            created_at: now,
-        })
-        .collect();
-    store::outbox::insert(conn, &notices).await
+    Ok(Some((payload, own)))
+}
+
+impl Triage {
+    /// Lets time pass for a monitor that the caller has locked, and says how its open incident looks now.
+    pub(super) async fn look_again(
+        &self,
+        conn: &mut PgConnection,
+        monitor: MonitorKey,
+        incident: Uuid,
+        now: Timestamp,
+    ) -> sqlx::Result<Option<(Notice, Own)>> {
+        let context = Context::read(conn, now).await?;
+        let mut decided = super::step_edited(conn, &context, monitor, now).await?;
+        self.apply(conn, &context, &mut decided, now).await?;
+        super::save(conn, &decided, true).await?;
+        let Some(one) = decided.first() else { return Ok(None) };
+        let open = one.live.incident.as_ref().filter(|i| i.key == Some(IncidentKey(incident)));
+        let Some(severity) = open.map(|open| open.severity) else { return Ok(None) };
+        let given = one.config.given(&context);
+        let inputs = one.config.inputs(&given, &context, now);
+        let when = now.as_millisecond();
+        let sentence =
+            explain::sentence(&one.live, &inputs, &one.step.verdict, when, &explain::utc);
+        let lines = location_lines(&context, one);
+        let kind = NoticeKind::Reminder;
+        let telling = Telling { incident, kind, severity, previous: None, sentence, lines: &lines };
+        payload(conn, one, telling).await
+    }
 }
 
 /// The interval that a change of state, or of the freshness of its evidence, begins.

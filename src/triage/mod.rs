@@ -4,9 +4,11 @@
 //! Lock order, everywhere: `agent_boot` row; `monitor_live` rows in id order; incidents; the head of
 //! the assignments. What is locked in one statement is read in the next.
 
+pub mod acks;
 mod configs;
 mod context;
 mod effects;
+mod escalate;
 mod facts;
 pub mod failover;
 pub mod fleets;

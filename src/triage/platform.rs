@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::escalate;
 use crate::domain::{
+    escalation::route::Own,
     incident::Severity,
-    notice::{self, IncidentFacts, Notice, NoticeKind, PlatformFacts},
+    notice::{IncidentFacts, Notice, NoticeKind, PlatformFacts},
     platform::{Cause, Trouble},
 };
 use crate::store::{self, fleet_incidents::NO_MONITOR, incidents::NewIncident, platform::OpenRow};
@@ -178,7 +180,7 @@ struct Said {
     previous: Option<Severity>,
 }
 
-/// Outbox rows for every default channel that hears of it.
+/// Tells everybody who hears of it.
 async fn say(
     conn: &mut PgConnection,
     incident: Uuid,
@@ -188,9 +190,6 @@ async fn say(
     let Said { kind, severity, previous } = what;
     let Some(row) = store::incidents::get(conn, NO_MONITOR, incident).await? else { return Ok(()) };
     let Some(facts) = facts(conn, incident, &row.subject).await? else { return Ok(()) };
-    let channels = store::channels::rules(conn).await?;
-    let told = store::outbox::told(conn, NO_MONITOR, incident).await?;
-    let event = notice::Event { kind, severity, previous: previous.unwrap_or(severity) };
     let ended = kind.ends();
     let payload = Notice {
         kind,
@@ -200,6 +199,7 @@ async fn say(
         fleet: None,
         slo: None,
         platform: Some(facts),
+        prompt: None,
         incident: IncidentFacts {
             uid: incident,
             subject: row.subject,
@@ -218,18 +218,10 @@ async fn say(
         decided_at: now,
         collapsed: false,
     };
-    let notices: Vec<_> = notice::recipients(event, None, &told, &channels)
-        .into_iter()
-        .map(|recipient| store::outbox::NewNotice {
-            notice: store::id_at(now),
-            monitor: NO_MONITOR,
-            incident,
-            channel: recipient.channel,
-            payload: Notice { kind: recipient.kind, ..payload.clone() },
-            created_at: now,
-        })
-        .collect();
-    store::outbox::insert(conn, &notices).await
+    // It has no labels: of the routes, those that fit everything fit it.
+    let own = Own::default();
+    let told = escalate::Telling { monitor: NO_MONITOR, incident, fleet: None, own, payload };
+    escalate::tell(conn, told, now).await
 }
 
 async fn facts(

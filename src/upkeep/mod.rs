@@ -156,6 +156,12 @@ impl Upkeep {
         slos::freeze(&self.pool, now).await
     }
 
+    /// Tells what time has brought to open incidents: the steps of escalations, reminders. True when more is
+    /// waiting.
+    pub async fn escalate(&self, now: Timestamp) -> anyhow::Result<bool> {
+        Ok(self.triage.escalate(now).await?)
+    }
+
     /// Looks at the failover groups; one coordinator at a time, because what changed is told once.
     pub async fn look_at_failover(&self, now: Timestamp) -> anyhow::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -225,6 +231,16 @@ impl Upkeep {
             // A tick that ends in a database error is a moved loop all the same.
             pulse();
             if wait(&self.clock, Duration::from_secs(1), &stop).await {
+                break;
+            }
+        }
+    }
+
+    /// Looks every second at what waits for its time: escalations.
+    pub async fn run_alerts(self, stop: tokio_util::sync::CancellationToken) {
+        while !stop.is_cancelled() {
+            let more = log("escalations", self.escalate(self.clock.now()).await);
+            if more != Some(true) && wait(&self.clock, Duration::from_secs(1), &stop).await {
                 break;
             }
         }

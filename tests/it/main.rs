@@ -22,6 +22,7 @@ mod decide;
 mod decide_oracle;
 mod drill;
 mod end_to_end;
+mod escalations;
 mod failover;
 mod fleet_alerts;
 mod fleet_golden;

@@ -63,6 +63,20 @@ pub struct FleetLine {
     pub open: bool,
 }
 
+/// What makes a notice go out although the incident stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prompt {
+    /// A step of its escalation was due: all from 1.
+    Step { policy: String, round: u32, rounds: u32, step: u32, steps: u32 },
+    /// The nth reminder.
+    Reminder { number: u32 },
+    /// Nobody is at it any more; the sentence says why.
+    AckOver { sentence: String },
+    /// Somebody is at it, until when it ends by itself.
+    Acknowledged { by: String, until: Timestamp, note: Option<String> },
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncidentFacts {
     pub uid: Uuid,

@@ -296,3 +296,28 @@ fn trouble_of_quorate_itself_is_told_by_what_it_does() {
     assert!(message.subject.starts_with("As usual again: Quorate, "), "{}", message.subject);
     assert_eq!(message.headline, "Quorate delivers alerts again, after 12\u{a0}min.");
 }
+
+#[test]
+fn later_words_say_how_long_it_has_been_and_why_they_come() {
+    let told = |kind: NoticeKind, prompt: Prompt| {
+        of(|n| {
+            n.kind = kind;
+            n.decided_at = n.incident.started_at + SignedDuration::from_secs(7_500);
+            n.prompt = Some(prompt.clone());
+        })
+    };
+    let step = Prompt::Step { policy: "on-call".into(), round: 1, rounds: 2, step: 2, steps: 3 };
+    let late = told(NoticeKind::Opened, step);
+    assert_eq!(late.headline, "checkout is down, for 2\u{a0}h 5\u{a0}min, and nobody has acknowledged it.");
+    assert_eq!(late.facts[0], ("Escalation", "on-call: step 2 of 3, round 1 of 2".into()));
+    assert!(late.subject.starts_with("Down: "), "{}", late.subject);
+    let reminder = told(NoticeKind::Reminder, Prompt::Reminder { number: 2 });
+    assert_eq!(reminder.headline, "checkout is still down, for 2\u{a0}h 5\u{a0}min.");
+    assert_eq!(reminder.facts[0].1, "number 2; nobody has acknowledged it");
+    assert!(reminder.subject.starts_with("Still open: "), "{}", reminder.subject);
+    let until = "2026-11-17T06:07:00Z".parse().unwrap();
+    let ack = Prompt::Acknowledged { by: "Ada".into(), until, note: Some("Restarting it.".into()) };
+    let ack = told(NoticeKind::Acknowledged, ack);
+    assert_eq!(ack.headline, "Ada is at it: checkout is down.");
+    assert_eq!(ack.facts[1], ("Note", "Restarting it.".into()));
+}

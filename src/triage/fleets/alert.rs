@@ -9,14 +9,16 @@ use uuid::Uuid;
 
 use super::{Met, Stood, standing};
 use crate::domain::{
+    escalation::route::Own,
     incident::Severity,
-    notice::{self, FleetFacts, FleetLine, IncidentFacts, Notice, NoticeKind},
+    notice::{FleetFacts, FleetLine, IncidentFacts, Notice, NoticeKind},
 };
 use crate::store::{
     self,
     fleet_incidents::{Member, NO_MONITOR},
     fleets::FleetRow,
 };
+use crate::triage::escalate;
 
 /// Ends told in one message.
 const MOST_ENDS: usize = 5;
@@ -124,10 +126,7 @@ async fn say(
 ) -> sqlx::Result<()> {
     let Said { kind, severity, previous, ends } = what;
     let Some(first) = own.first() else { return Ok(()) };
-    let channels = store::channels::rules(conn).await?;
-    let told = store::outbox::told(conn, NO_MONITOR, first.group).await?;
-    let event = notice::Event { kind, severity, previous: previous.unwrap_or(severity) };
-    let chosen = fleet.config.rules.channels.as_deref();
+    let own_channels = fleet.config.rules.channels.clone();
     let facts = facts(fleet, own);
     let ended = kind.ends();
     let sentence = match facts.findings.first() {
@@ -143,6 +142,7 @@ async fn say(
         fleet: Some(facts),
         slo: None,
         platform: None,
+        prompt: None,
         incident: IncidentFacts {
             uid: first.group,
             subject: first.subject.clone(),
@@ -165,18 +165,11 @@ async fn say(
         decided_at: now,
         collapsed: false,
     };
-    let notices: Vec<_> = notice::recipients(event, chosen, &told, &channels)
-        .into_iter()
-        .map(|recipient| store::outbox::NewNotice {
-            notice: store::id_at(now),
-            monitor: NO_MONITOR,
-            incident: first.group,
-            channel: recipient.channel,
-            payload: Notice { kind: recipient.kind, ..payload.clone() },
-            created_at: now,
-        })
-        .collect();
-    store::outbox::insert(conn, &notices).await
+    // A fleet has no labels: of the routes, those that fit everything fit it.
+    let own = Own { channels: own_channels, ..Own::default() };
+    let (incident, fleet) = (first.group, Some(fleet.key));
+    let told = escalate::Telling { monitor: NO_MONITOR, incident, fleet, own, payload };
+    escalate::tell(conn, told, now).await
 }
 
 /// The gravest of what is open first; what is over comes last.

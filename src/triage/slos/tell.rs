@@ -6,9 +6,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::{
+    escalation::route::Own,
     fields::text_map,
     incident::Severity,
-    notice::{self, IncidentFacts, Notice, NoticeKind, SloFacts},
+    notice::{IncidentFacts, Notice, NoticeKind, SloFacts},
     slo::alert::{Rates, Seen, Standing},
 };
 use crate::store::{
@@ -17,6 +18,7 @@ use crate::store::{
     incidents::{IncidentRow, NewIncident},
     slos::SloRow,
 };
+use crate::triage::escalate;
 
 /// What comes back within this is the same incident again.
 const AGAIN: SignedDuration = SignedDuration::from_secs(600);
@@ -204,9 +206,6 @@ async fn say(
 ) -> sqlx::Result<()> {
     let Some(row) = store::incidents::get(conn, NO_MONITOR, incident).await? else { return Ok(()) };
     let Said { kind, severity, previous } = what;
-    let channels = store::channels::rules(conn).await?;
-    let told = store::outbox::told(conn, NO_MONITOR, incident).await?;
-    let event = notice::Event { kind, severity, previous: previous.unwrap_or(severity) };
     let ended = kind.ends();
     let payload = Notice {
         kind,
@@ -224,6 +223,7 @@ async fn say(
             title: seen.title.to_owned(),
         }),
         platform: None,
+        prompt: None,
         incident: IncidentFacts {
             uid: incident,
             subject: row.subject,
@@ -242,17 +242,8 @@ async fn say(
         decided_at: now,
         collapsed: false,
     };
-    let notices: Vec<_> =
-        notice::recipients(event, slo.values.channels.as_deref(), &told, &channels)
-            .into_iter()
-            .map(|recipient| store::outbox::NewNotice {
-                notice: store::id_at(now),
-                monitor: NO_MONITOR,
-                incident,
-                channel: recipient.channel,
-                payload: Notice { kind: recipient.kind, ..payload.clone() },
-                created_at: now,
-            })
-            .collect();
-    store::outbox::insert(conn, &notices).await
+    let labels = text_map(&slo.values.labels);
+    let own = Own { channels: slo.values.channels.clone(), escalation: None, labels };
+    let told = escalate::Telling { monitor: NO_MONITOR, incident, fleet: None, own, payload };
+    escalate::tell(conn, told, now).await
 }

@@ -195,6 +195,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
         fleet: None,
         slo: None,
         platform: None,
+        prompt: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(incident),
             subject: format!("monitor:{monitor}"),
