@@ -286,7 +286,7 @@ impl Triage {
         incident: Uuid,
         now: Timestamp,
     ) -> sqlx::Result<Option<(Notice, Own)>> {
-        let context = Context::read(conn, now).await?;
+        let context = Context::read(conn, &[monitor.0], now).await?;
         let mut decided = super::step_edited(conn, &context, monitor, now).await?;
         self.apply(conn, &context, &mut decided, now).await?;
         super::save(conn, &decided, true).await?;

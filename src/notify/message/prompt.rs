@@ -3,6 +3,7 @@
 
 use super::{
     FleetFacts, Notice, NoticeKind, Surroundings, adjective, duration, instant, lasted, name,
+    predicate,
 };
 use crate::domain::notice::Prompt;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::notice::IncidentFacts;
+use crate::domain::notice::{IncidentFacts, Prompt};
 use crate::notify::{
     mail_body,
     sample::{fleet_alert, outage, recovery},
@@ -308,7 +308,10 @@ fn later_words_say_how_long_it_has_been_and_why_they_come() {
     };
     let step = Prompt::Step { policy: "on-call".into(), round: 1, rounds: 2, step: 2, steps: 3 };
     let late = told(NoticeKind::Opened, step);
-    assert_eq!(late.headline, "checkout is down, for 2\u{a0}h 5\u{a0}min, and nobody has acknowledged it.");
+    assert_eq!(
+        late.headline,
+        "checkout is down, for 2\u{a0}h 5\u{a0}min, and nobody has acknowledged it."
+    );
     assert_eq!(late.facts[0], ("Escalation", "on-call: step 2 of 3, round 1 of 2".into()));
     assert!(late.subject.starts_with("Down: "), "{}", late.subject);
     let reminder = told(NoticeKind::Reminder, Prompt::Reminder { number: 2 });

@@ -85,7 +85,7 @@ export interface paths {
         get: operations["get_channel"];
         put?: never;
         post?: never;
-        /** Removes a channel; what waits to be sent through it is dropped. */
+        /** Removes a channel that no escalation and no route names (409); what waits to be sent through it is dropped. */
         delete: operations["delete_channel"];
         options?: never;
         head?: never;
@@ -128,6 +128,46 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/escalations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All policies by name. */
+        get: operations["list_escalations"];
+        put?: never;
+        /** Adds a policy. */
+        post: operations["create_escalation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/escalations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One policy. */
+        get: operations["get_escalation"];
+        put?: never;
+        post?: never;
+        /** Deletes a policy that no monitor and no route names (409). Incidents that are open go on by their copy. */
+        delete: operations["delete_escalation"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a policy. Incidents that are open go on by the copy that they took. With `If-Match` it is refused
+         *     (409) when somebody saved in between.
+         */
+        patch: operations["change_escalation"];
         trace?: never;
     };
     "/api/v1/events": {
@@ -560,8 +600,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Acknowledges an open incident: somebody is at it. With it all that share its alert are acknowledged: one
-         *     alert, one answer. Harmless when it is already acknowledged.
+         * Acknowledges an open incident: somebody is at it. Escalation and reminders stop until the acknowledgement
+         *     ends, by itself (`acked_until`) or by a rise in severity. With it all that share its alert are acknowledged:
+         *     one alert, one answer. Those who have heard of it hear who is at it. Harmless when it is already acknowledged.
          */
         post: operations["acknowledge_incident"];
         delete?: never;
@@ -617,7 +658,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an acknowledgement back, of all that share the alert. */
+        /**
+         * Takes an acknowledgement back, of all that share the alert. Those who have heard of it hear that, and
+         *     escalation and reminders go on where they stood.
+         */
         post: operations["unacknowledge_incident"];
         delete?: never;
         options?: never;
@@ -1182,6 +1226,82 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/routes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All routes in their order. */
+        get: operations["list_alert_routes"];
+        put?: never;
+        /** Adds a route behind all others. */
+        post: operations["create_alert_route"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/routes/order": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Puts the routes into this order. Refused (409) unless it names each of them once: somebody added or deleted
+         *     one in between.
+         */
+        put: operations["order_alert_routes"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/routes/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says who would be told of a monitor, or of what has these labels, and by which route. */
+        post: operations["test_alert_routes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/routes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a route; incidents that are open stay with whom they are told to. */
+        delete: operations["delete_alert_route"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a route; incidents that are open stay with whom they are told to. With `If-Match` it is refused (409)
+         *     when somebody saved in between.
+         */
+        patch: operations["change_alert_route"];
         trace?: never;
     };
     "/api/v1/secrets": {
@@ -1910,6 +2030,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Acknowledgement: {
+            /** @description What those who know of it are told with it; 1 to 4,000 characters. */
+            note?: string | null;
+        };
         Agent: {
             /**
              * Format: int32
@@ -1946,6 +2070,26 @@ export interface components {
             enrolled: number;
             /** Format: int64 */
             online: number;
+        };
+        AlertRoute: components["schemas"]["AlertRouteRules"] & {
+            created_at: components["schemas"]["Instant"];
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: int32 */
+            revision: number;
+            updated_at: components["schemas"]["Instant"];
+        };
+        /** @description What a route does, as stored and as the API takes and gives it. */
+        AlertRouteRules: {
+            /** @description Told at once, beside the escalation if there is one. */
+            channels?: string[] | null;
+            /** Format: uuid */
+            escalation?: string | null;
+            /** @description It fits what has all of these labels; without any it fits everything. */
+            labels?: {
+                [key: string]: string;
+            };
         };
         /** @enum {string} */
         AllWord: "all";
@@ -2063,6 +2207,15 @@ export interface components {
             /** @description Results have arrived since the last event. */
             results: boolean;
         };
+        /** @description What is left out stays; null takes channels or escalation away. */
+        ChangeAlertRoute: {
+            channels?: string[] | null;
+            escalation?: string | null;
+            labels?: {
+                [key: string]: string;
+            };
+            name?: string;
+        };
         ChangeChannel: {
             config?: Record<string, unknown>;
             default?: boolean;
@@ -2072,6 +2225,18 @@ export interface components {
             name?: string;
             /** @description Replaces the stored one. */
             secret?: string | null;
+        };
+        /** @description What is left out stays; null for `reminder_s` takes reminders away. */
+        ChangeEscalation: {
+            /** Format: int32 */
+            ack_timeout_s?: number;
+            /** Format: int32 */
+            loops?: number;
+            name?: string;
+            /** Format: int32 */
+            reminder_s?: number | null;
+            /** @description Replaces all steps. */
+            steps?: components["schemas"]["EscalationStepForm"][];
         };
         /** @description What is left out stays; null is what a new group would have. */
         ChangeFailoverGroup: {
@@ -2361,6 +2526,54 @@ export interface components {
             field?: string | null;
             /** @description For people. */
             message: string;
+        };
+        Escalation: components["schemas"]["EscalationRules"] & {
+            created_at: components["schemas"]["Instant"];
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: int32 */
+            revision: number;
+            updated_at: components["schemas"]["Instant"];
+        };
+        /** @description The rules of a policy, as stored and as the API takes and gives them. */
+        EscalationRules: {
+            /**
+             * Format: int32
+             * @description An acknowledgement ends after so long if the incident is still open: 300 to 604800 seconds.
+             */
+            ack_timeout_s?: number;
+            /**
+             * Format: int32
+             * @description How often the steps are gone through, 1 to 10; a round begins an hour after the one before.
+             */
+            loops?: number;
+            /**
+             * Format: int32
+             * @description Between reminders, 300 to 86400 seconds; after the 24th they come daily. Null: none.
+             */
+            reminder_s?: number | null;
+            /** @description 1 to 10, each later than the one before. */
+            steps: components["schemas"]["EscalationStep"][];
+        };
+        /** @description One step. */
+        EscalationStep: {
+            /**
+             * Format: int32
+             * @description Since the incident opened, 0 to 86400 seconds; time acknowledged or under maintenance is not counted.
+             */
+            after_s: number;
+            /** @description 1 to 20. */
+            channels: string[];
+        };
+        EscalationStepForm: {
+            /**
+             * Format: int32
+             * @description Since the incident opened, 0 to 86400 seconds; time acknowledged or under maintenance is not counted.
+             */
+            after_s: number;
+            /** @description Ids or names, 1 to 20. */
+            channels: string[];
         };
         EventsTaken: {
             /** @description New, or different from what was said last. */
@@ -3085,6 +3298,7 @@ export interface components {
             at_the_same_time: components["schemas"]["IncidentRow"][];
             /** @description Earlier ones of the same monitor, fleet, SLO or cause, the latest first. */
             earlier: components["schemas"]["IncidentRow"][];
+            escalation?: components["schemas"]["IncidentEscalation"] | null;
             /** @description Oldest first. */
             events: components["schemas"]["IncidentEvent"][];
             /** @description Votes and scope at the last opening or move, by location. */
@@ -3093,6 +3307,28 @@ export interface components {
             fleet_findings: components["schemas"]["FleetFinding"][];
             /** @description Oldest first. */
             notices: components["schemas"]["IncidentNotice"][];
+        };
+        /** @description The escalation as it was copied when the incident opened. */
+        IncidentEscalation: {
+            next?: components["schemas"]["NextStep"] | null;
+            /** @description Null: its channels are told at once, and nobody later. */
+            policy?: string | null;
+            /**
+             * Format: int32
+             * @description Of reminders, until now.
+             */
+            reminders: number;
+            /** Format: int32 */
+            rounds: number;
+            /** @description The route that led there. */
+            route?: string | null;
+            /**
+             * Format: int32
+             * @description Of one round.
+             */
+            steps: number;
+            /** @description Steps and reminders wait: `acknowledged maintenance flapping` */
+            waits?: string | null;
         };
         IncidentEvent: {
             /** @description Null: Quorate itself. */
@@ -3133,6 +3369,7 @@ export interface components {
         IncidentRow: {
             acked_at?: components["schemas"]["Instant"] | null;
             acked_by?: string | null;
+            acked_until?: components["schemas"]["Instant"] | null;
             /**
              * Format: int64
              * @description From start to end, or to now.
@@ -3272,6 +3509,19 @@ export interface components {
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_AlertRoute: {
+            items: (components["schemas"]["AlertRouteRules"] & {
+                created_at: components["schemas"]["Instant"];
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** Format: int32 */
+                revision: number;
+                updated_at: components["schemas"]["Instant"];
+            })[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_ApiToken: {
             items: {
                 created_at: components["schemas"]["Instant"];
@@ -3343,6 +3593,19 @@ export interface components {
                 sentence: string;
                 state: components["schemas"]["MonitorState"];
             }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Escalation: {
+            items: (components["schemas"]["EscalationRules"] & {
+                created_at: components["schemas"]["Instant"];
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** Format: int32 */
+                revision: number;
+                updated_at: components["schemas"]["Instant"];
+            })[];
             next?: string | null;
         };
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
@@ -3632,6 +3895,7 @@ export interface components {
             items: {
                 acked_at?: components["schemas"]["Instant"] | null;
                 acked_by?: string | null;
+                acked_until?: components["schemas"]["Instant"] | null;
                 /**
                  * Format: int64
                  * @description From start to end, or to now.
@@ -4545,6 +4809,10 @@ export interface components {
             depends_on: string[];
             /** @description False is paused. */
             enabled: boolean;
+            /**
+             * Format: uuid
+             * @description Id of the escalation that it names itself.
+             */
             escalation?: string | null;
             /** @description Id of the fleet behind it. */
             fleet?: string | null;
@@ -4579,6 +4847,8 @@ export interface components {
             state: components["schemas"]["MonitorState"];
             /** Format: double */
             timeout_s: number;
+            /** @description Who is told, and by whose word: the monitor's own, a route's, or the default. */
+            told_by: components["schemas"]["ToldBy"];
             updated_at: components["schemas"]["Instant"];
             /** @description What is allowed but probably not meant. */
             warnings: components["schemas"]["Warning"][];
@@ -4653,6 +4923,17 @@ export interface components {
             /** @description Id or name of the location. */
             location: string;
         };
+        NewAlertRoute: {
+            /** @description Ids or names, told at once. */
+            channels?: string[] | null;
+            /** @description Id or name. */
+            escalation?: string | null;
+            /** @description It fits what has all of these; without any it fits everything. */
+            labels?: {
+                [key: string]: string;
+            };
+            name: string;
+        };
         NewChannel: {
             /**
              * @description email `{"to": ["ops@shop.example"]}`; webhook `{"url", "headers"}`; slack, teams, discord `{"url"}` of
@@ -4667,6 +4948,26 @@ export interface components {
             name: string;
             /** @description webhook: the signing key `whsec_…`; one is made, and answered this once, when it is left out. */
             secret?: string | null;
+        };
+        NewEscalation: {
+            /**
+             * Format: int32
+             * @description An acknowledgement ends after so long if the incident is still open: 300 to 604800 seconds (14400).
+             */
+            ack_timeout_s?: number | null;
+            /**
+             * Format: int32
+             * @description How often the steps are gone through, 1 to 10 (2); a round begins an hour after the one before.
+             */
+            loops?: number | null;
+            name: string;
+            /**
+             * Format: int32
+             * @description Between reminders, 300 to 86400 seconds (3600); after the 24th they come daily. Null: none.
+             */
+            reminder_s?: number | null;
+            /** @description 1 to 10, each later than the one before. */
+            steps: components["schemas"]["EscalationStepForm"][];
         };
         NewFailoverGroup: {
             channels?: string[];
@@ -5000,6 +5301,22 @@ export interface components {
             /** @description It is left out. */
             skipped: boolean;
             start: components["schemas"]["Instant"];
+        };
+        /** @description The step that comes next, if nothing stops it. */
+        NextStep: {
+            at: components["schemas"]["Instant"];
+            /** @description Names of channels. */
+            channels: string[];
+            /**
+             * Format: int32
+             * @description From 1.
+             */
+            round: number;
+            /**
+             * Format: int32
+             * @description From 1.
+             */
+            step: number;
         };
         Note: {
             /** @description 1 to 4,000 characters. */
@@ -5510,6 +5827,23 @@ export interface components {
             instance: string;
             /** Format: double */
             p90_ms?: number | null;
+        };
+        RouteOrder: {
+            /** @description The ids of all routes. */
+            ids: string[];
+        };
+        RouteRef: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        /** @description Give a monitor, or labels. */
+        RouteTest: {
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description Id or name. */
+            monitor?: string | null;
         };
         /** @enum {string} */
         RuleSeverity: "page" | "ticket";
@@ -6420,6 +6754,21 @@ export interface components {
             not_running: components["schemas"]["SpanOf"][];
             to: components["schemas"]["Instant"];
         };
+        /** @description Who is told, and by whose word. */
+        ToldBy: {
+            by: components["schemas"]["ToldByWord"];
+            /**
+             * @description Told at once; of an escalation, beside its steps. Null: with an escalation nobody beside it, else the
+             *     default channels.
+             */
+            channels?: components["schemas"]["RouteRef"][] | null;
+            escalation?: components["schemas"]["RouteRef"] | null;
+            route?: components["schemas"]["RouteRef"] | null;
+            /** @description The same in a few words: `route shop → on-call`. */
+            sentence: string;
+        };
+        /** @enum {string} */
+        ToldByWord: "own" | "route" | "default";
         /** @description A check to try without storing anything. */
         TryCheck: {
             check: components["schemas"]["Check"];
@@ -6787,6 +7136,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProbeBatch"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_escalations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Escalation"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_escalation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewEscalation"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Escalation"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_escalation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Escalation"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_escalation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_escalation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeEscalation"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Escalation"];
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -7690,7 +8163,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Acknowledgement"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -8877,6 +9354,156 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_alert_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_AlertRoute"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    create_alert_route: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAlertRoute"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRoute"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    order_alert_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteOrder"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_AlertRoute"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    test_alert_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteTest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToldBy"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_alert_route: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_alert_route: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAlertRoute"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRoute"];
+                };
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];
