@@ -18,7 +18,10 @@ export function lasted(row: Row, now: number): number {
 /** What people did about it, in a few words. */
 export function answered(row: Row): string {
   if (row.suppressed) return "in maintenance, nobody was told";
-  if (row.acked_at) return `acknowledged ${clock(row.acked_at)} by ${row.acked_by ?? "somebody"}`;
+  if (row.acked_at) {
+    const until = row.acked_until ? `, until ${clock(row.acked_until)}` : "";
+    return `acknowledged ${clock(row.acked_at)} by ${row.acked_by ?? "somebody"}${until}`;
+  }
   return row.resolved_at ? "" : "no answer yet";
 }
 

@@ -16,11 +16,13 @@ import { tell, tellProblem } from "../../lib/tell";
 import { useUrlState } from "../../lib/useUrlState";
 import { ChannelForm } from "./ChannelForm";
 import { ChannelTable, type Tested } from "./ChannelTable";
+import { EscalationsCard } from "./EscalationsCard";
 import { kinds } from "./kinds";
+import { RoutesCard } from "./RoutesCard";
 
 type Channel = Schemas["Channel"];
 
-/** Alerting: who is told. */
+/** Alerting: who is told when. */
 export function AlertingPage() {
   const client = useQueryClient();
   const role = useRole();
@@ -62,8 +64,8 @@ export function AlertingPage() {
         <div>
           <h1>{channels.data ? alertingSentence(items) : "Alerting"}</h1>
           <p className="lead">
-            A channel that is a default hears every monitor that names none itself. Send a test: a channel that never
-            delivered is a guess.
+            A channel that is a default hears every monitor that names none itself and that no route leads elsewhere.
+            Send a test: a channel that never delivered is a guess.
           </p>
         </div>
         {editor && (
@@ -153,6 +155,8 @@ export function AlertingPage() {
           />
         )}
       </Card>
+      <EscalationsCard channels={items} />
+      <RoutesCard channels={items} />
       <Modal
         opened={kind !== undefined && editor}
         onClose={() => setAdding("")}

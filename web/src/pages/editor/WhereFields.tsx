@@ -1,6 +1,8 @@
-import { MultiSelect, NativeSelect, Textarea } from "@mantine/core";
-import type { Schemas } from "../../api/client";
+import { MultiSelect, NativeSelect, Select, Textarea } from "@mantine/core";
+import { api, type Schemas } from "../../api/client";
 import { plural } from "../../lib/format";
+import { parseLabels } from "../../lib/labels";
+import { useSettled } from "../../lib/useSettled";
 import type { EditorForm } from "./form";
 
 /** Which locations look. */
@@ -88,7 +90,7 @@ export function WhereFields({
 /** Who is told. */
 export function ToldFields({ form, channels }: { form: EditorForm; channels: readonly Schemas["Channel"][] }) {
   const v = form.values;
-  const defaults = channels.filter((c) => c.default && c.enabled).map((c) => c.name);
+  const escalations = api.useQuery("get", "/api/v1/escalations").data?.items ?? [];
   return (
     <fieldset>
       <legend>Told</legend>
@@ -100,7 +102,7 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
             aria-pressed={v.told === "default"}
             onClick={() => form.setFieldValue("told", "default")}
           >
-            Default channels
+            By the routes
           </button>
           <button
             type="button"
@@ -108,7 +110,15 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
             aria-pressed={v.told === "listed"}
             onClick={() => form.setFieldValue("told", "listed")}
           >
-            Only these
+            Only these channels
+          </button>
+          <button
+            type="button"
+            className="button compact"
+            aria-pressed={v.told === "escalation"}
+            onClick={() => form.setFieldValue("told", "escalation")}
+          >
+            An escalation
           </button>
         </div>
         {v.told === "listed" ? (
@@ -119,16 +129,33 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
             comboboxProps={{ transitionProps: { duration: 0 } }}
             {...form.getInputProps("channels")}
           />
+        ) : v.told === "escalation" ? (
+          <Select
+            aria-label="Escalation"
+            placeholder={escalations.length === 0 ? "none yet: add one under Alerting" : "choose one"}
+            data={escalations.map((one) => ({ value: one.id, label: one.name }))}
+            value={v.escalation || null}
+            error={form.errors.escalation}
+            onChange={(id) => form.setFieldValue("escalation", id ?? "")}
+          />
         ) : (
-          <p className="muted small">
-            {defaults.length > 0
-              ? `That is ${defaults.join(", ")}.`
-              : "There is no default channel yet, so nobody would be told."}
-          </p>
+          <ByRoutes labels={v.labels} />
         )}
       </div>
     </fieldset>
   );
+}
+
+/** Who would be told of a monitor with these labels. */
+function ByRoutes({ labels }: { labels: string }) {
+  const parsed = parseLabels(useSettled(labels, 400));
+  const told = api.useQuery(
+    "post",
+    "/api/v1/routes/test",
+    { body: { labels: parsed ?? {} } },
+    { enabled: parsed !== null, placeholderData: (before) => before },
+  );
+  return <p className="muted small">{told.data && `By its labels: ${told.data.sentence}.`}</p>;
 }
 
 /** The instances behind the address: its incidents then show what their logs say. Absent where there is no fleet. */

@@ -38,7 +38,9 @@ export interface Values {
   percent: number | "";
   /** Overrides of the policy by name; empty ones are left to the preset. */
   overrides: Record<Override, number | "">;
-  told: "default" | "listed";
+  told: "default" | "listed" | "escalation";
+  /** Id of the escalation that it names; empty: none. */
+  escalation: string;
   channels: string[];
   labels: string;
   runbook_url: string;
@@ -101,6 +103,7 @@ export const fresh: Values = {
   percent: "",
   overrides: noOverrides,
   told: "default",
+  escalation: "",
   channels: [],
   labels: "",
   runbook_url: "",
@@ -204,6 +207,7 @@ export function bodyOf(v: Values): Schemas["NewMonitor"] {
     policy: policyOf(v),
     labels: parseLabels(v.labels) ?? {},
     channels: v.told === "listed" ? v.channels : null,
+    escalation: v.told === "escalation" ? orNull(v.escalation) : null,
     runbook_url: v.runbook_url.trim() === "" ? null : v.runbook_url.trim(),
     fleet: orNull(v.fleet),
   } as Schemas["NewMonitor"];
@@ -254,7 +258,8 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     k: m.policy.quorum?.k ?? "",
     percent: m.policy.quorum?.percent ?? "",
     overrides: Object.fromEntries(overrides.map((name) => [name, m.policy[name] ?? ""])) as Values["overrides"],
-    told: m.channels ? "listed" : "default",
+    told: m.escalation ? "escalation" : m.channels ? "listed" : "default",
+    escalation: m.escalation ?? "",
     channels: m.channels ?? [],
     labels: writeLabels(m.labels),
     runbook_url: m.runbook_url ?? "",
@@ -290,6 +295,7 @@ export function fieldOf(path: string): string | null {
   if (path.startsWith("locations")) return "listed";
   if (path.startsWith("labels")) return "labels";
   if (path.startsWith("channels")) return "channels";
+  if (path === "escalation") return "escalation";
   const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };
   const known = [
     "name",

@@ -5,7 +5,7 @@ import { Card } from "../../components/Card";
 import { IncidentHead, IncidentRows } from "../../components/IncidentTable";
 import { StateMark, StateWord } from "../../components/StateMark";
 import { Empty } from "../../components/Status";
-import { count, duration, plural } from "../../lib/format";
+import { count, duration, list, plural } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
 import { compare, type EvidenceOf, type Line, names } from "./evidence";
 
@@ -83,6 +83,8 @@ const noticeWords: Record<string, string> = {
   flap_end: "steady again",
   after_maintenance: "still there after maintenance",
   evidence_withdrawn: "evidence withdrawn",
+  reminder: "reminder",
+  acknowledged: "acknowledged",
 };
 
 function outcomeMark(notice: Notice): string {
@@ -192,28 +194,62 @@ const eventMarks: Record<string, string> = {
 /** A kind is `opened:down`, `suppressed:opened:down`, `resolved` …: its first word says what happened. */
 const eventMark = (kind: string) => eventMarks[kind.split(":")[0] ?? ""];
 
-/** What happened, in order: decisions of Quorate and of people. */
+/** What happened, in order: decisions of Quorate and of people, and who was told of them. */
 export function EventsCard({ incident, now }: { incident: Incident; now: number }) {
   return (
     <Card title="What happened">
       <ol className="events">
-        {incident.events.map((event) => (
-          <li key={event.no}>
-            <span className="muted nowrap" title={utc(event.at)}>
-              {when(event.at, now)}
+        {timeline(incident).map((entry) => (
+          <li key={entry.key}>
+            <span className="muted nowrap" title={utc(entry.at)}>
+              {when(entry.at, now)}
             </span>
             <span className="event-mark">
-              {eventMark(event.kind) && <StateMark state={eventMark(event.kind) ?? "unknown"} />}
+              {entry.event && eventMark(entry.event.kind) && (
+                <StateMark state={eventMark(entry.event.kind) ?? "unknown"} />
+              )}
             </span>
-            <span className="break">
-              {event.actor && !event.sentence.startsWith(event.actor) && <b>{event.actor} </b>}
-              {event.sentence}
-            </span>
+            {entry.event ? (
+              <span className="break">
+                {entry.event.actor && !entry.event.sentence.startsWith(entry.event.actor) && (
+                  <b>{entry.event.actor} </b>
+                )}
+                {entry.event.sentence}
+              </span>
+            ) : (
+              <span className="break soft">{entry.told}</span>
+            )}
           </li>
         ))}
       </ol>
     </Card>
   );
+}
+
+interface Entry {
+  key: string;
+  at: string;
+  event?: Schemas["IncidentEvent"];
+  told?: string;
+}
+
+/** Events and notices as one; those told at the same moment of the same thing stand on one line. */
+export function timeline(incident: Pick<Incident, "events" | "notices">): Entry[] {
+  const entries: Entry[] = incident.events.map((event) => ({ key: `e${event.no}`, at: event.at, event }));
+  const groups = new Map<string, Notice[]>();
+  for (const notice of incident.notices) {
+    const key = `${notice.created_at} ${notice.kind}`;
+    groups.set(key, [...(groups.get(key) ?? []), notice]);
+  }
+  for (const [key, notices] of groups) {
+    const first = notices[0];
+    if (!first) continue;
+    const who = list(notices.map((notice) => notice.channel_name));
+    const what = noticeWords[first.kind] ?? first.kind;
+    entries.push({ key, at: first.created_at, told: `Told ${who}: ${what}.` });
+  }
+  // What is told follows from what happened at that moment.
+  return entries.sort((a, b) => (epoch(a.at) ?? 0) - (epoch(b.at) ?? 0) || Number(!!b.event) - Number(!!a.event));
 }
 
 export function OthersCard({

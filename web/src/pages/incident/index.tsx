@@ -21,6 +21,7 @@ import { utc, when, zoneLabel } from "../../lib/time";
 import { tellUndo } from "../../lib/undo";
 import { readEvidence, seats } from "./evidence";
 import { FleetCard } from "./FleetCard";
+import { NextCard } from "./NextCard";
 import { decidedWords, EventsCard, OthersCard, SawCard, ToldCard } from "./Parts";
 
 type Incident = Schemas["Incident"];
@@ -88,6 +89,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       </div>
       <SawCard evidence={evidence} />
       <FleetCard incident={incident} now={now} />
+      <NextCard incident={incident} now={now} />
       <ToldCard incident={incident} now={now} />
       <OthersCard
         title="What else broke then"
@@ -127,10 +129,10 @@ function Dock({ incident }: { incident: Incident }) {
   const back = () => unack.mutate(path, { onError: tellProblem, onSettled: refresh });
   const acknowledge = () => {
     if (!open || incident.acked_at || !editor) return;
-    ack.mutate(path, {
+    ack.mutate({ ...path, body: {} }, {
       onError: tellProblem,
       onSettled: refresh,
-      onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: reminders stop.`, back),
+      onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: calls and reminders stop.`, back),
     });
   };
   useKeys({ a: acknowledge, n: () => editor && setWriting(true) });
@@ -139,7 +141,8 @@ function Dock({ incident }: { incident: Incident }) {
     <div className="actions dock">
       {incident.acked_at && (
         <span className="soft small">
-          Acknowledged by {incident.acked_by} {when(incident.acked_at)}
+          {incident.acked_by} is at it since {when(incident.acked_at)}
+          {incident.acked_until && open && `, until ${when(incident.acked_until)}`}
         </span>
       )}
       {editor && open && !incident.acked_at && (

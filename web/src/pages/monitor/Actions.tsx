@@ -49,7 +49,7 @@ export function Actions({
   const acknowledge = () => {
     if (!incident || incident.acked_at || !role("editor")) return;
     const target = { params: { path: { id: incident.id } } };
-    ack.mutate(target, {
+    ack.mutate({ ...target, body: {} }, {
       onError: tellProblem,
       onSettled: refresh,
       onSuccess: () =>

@@ -80,7 +80,7 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           )}
           <dt>Told</dt>
           <dd>
-            <Told channels={monitor.channels ?? null} />
+            <Told monitor={monitor} />
           </dd>
           <dt>SLOs</dt>
           <dd>
@@ -162,21 +162,21 @@ function Certificates({ id, now }: { id: string; now: number }) {
   );
 }
 
-function Told({ channels }: { channels: string[] | null }) {
+/** Who is told, and by whose word: its own, a route's, or the default channels by name. */
+function Told({ monitor }: { monitor: Schemas["Monitor"] }) {
   const all = api.useQuery("get", "/api/v1/channels");
-  const told = all.data?.items.filter((c) => c.enabled && (channels ? channels.includes(c.id) : c.default)) ?? [];
-  if (all.data && told.length === 0)
+  const { by, sentence, channels } = monitor.told_by;
+  const flat = !monitor.told_by.escalation;
+  const told =
+    all.data?.items.filter((c) => c.enabled && (channels ? channels.some((one) => one.id === c.id) : c.default)) ?? [];
+  if (all.data && flat && told.length === 0)
     return (
       <>
         nobody: <Link to="/alerting">{channels ? "its channels are switched off" : "there is no default channel"}</Link>
       </>
     );
-  return (
-    <>
-      {list(told.map((c) => c.name))}
-      {channels === null && told.length > 0 ? " (default)" : ""}
-    </>
-  );
+  if (by === "default") return <>{list(told.map((c) => c.name))} (default)</>;
+  return <>{by === "route" ? <Link to="/alerting">{sentence}</Link> : sentence}</>;
 }
 
 /** The percentage with the reach that unknown time leaves, over the last day, week and month. */
