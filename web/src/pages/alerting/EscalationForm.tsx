@@ -76,11 +76,7 @@ export function EscalationForm({
             />
           </div>
           {v.steps.length > 1 && (
-            <Button
-              compact
-              aria-label={`Remove step ${i + 1}`}
-              onClick={() => form.removeListItem("steps", i)}
-            >
+            <Button compact aria-label={`Remove step ${i + 1}`} onClick={() => form.removeListItem("steps", i)}>
               Remove
             </Button>
           )}

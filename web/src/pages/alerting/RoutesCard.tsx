@@ -56,7 +56,10 @@ export function RoutesCard({ channels }: { channels: readonly Schemas["Channel"]
           </Button>
         )
       }
-      footer={items.length > 0 && "The first that fits counts. A monitor that names channels or an escalation is above all routes."}
+      footer={
+        items.length > 0 &&
+        "The first that fits counts. A monitor that names channels or an escalation is above all routes."
+      }
     >
       {said}
       {routes.isPending && <Loading rows={2} />}

@@ -129,11 +129,14 @@ function Dock({ incident }: { incident: Incident }) {
   const back = () => unack.mutate(path, { onError: tellProblem, onSettled: refresh });
   const acknowledge = () => {
     if (!open || incident.acked_at || !editor) return;
-    ack.mutate({ ...path, body: {} }, {
-      onError: tellProblem,
-      onSettled: refresh,
-      onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: calls and reminders stop.`, back),
-    });
+    ack.mutate(
+      { ...path, body: {} },
+      {
+        onError: tellProblem,
+        onSettled: refresh,
+        onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: calls and reminders stop.`, back),
+      },
+    );
   };
   useKeys({ a: acknowledge, n: () => editor && setWriting(true) });
   const runbook = incident.monitor?.runbook_url;

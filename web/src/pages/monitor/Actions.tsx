@@ -49,14 +49,17 @@ export function Actions({
   const acknowledge = () => {
     if (!incident || incident.acked_at || !role("editor")) return;
     const target = { params: { path: { id: incident.id } } };
-    ack.mutate({ ...target, body: {} }, {
-      onError: tellProblem,
-      onSettled: refresh,
-      onSuccess: () =>
-        tellUndo("Acknowledged: escalation and reminders stop.", () =>
-          unack.mutate(target, { onSettled: refresh, onError: tellProblem }),
-        ),
-    });
+    ack.mutate(
+      { ...target, body: {} },
+      {
+        onError: tellProblem,
+        onSettled: refresh,
+        onSuccess: () =>
+          tellUndo("Acknowledged: escalation and reminders stop.", () =>
+            unack.mutate(target, { onSettled: refresh, onError: tellProblem }),
+          ),
+      },
+    );
   };
   useKeys({ a: acknowledge });
   if (!role("editor")) return null;

@@ -158,14 +158,17 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
             className="act"
             aria-label={`Acknowledge ${name}`}
             onClick={() =>
-              ack.mutate({ ...path, body: {} }, {
-                onError: tellProblem,
-                onSettled: refresh,
-                onSuccess: () =>
-                  tellUndo(`${subjectOf(row)} is acknowledged: calls and reminders stop.`, () =>
-                    unack.mutate(path, { onSettled: refresh, onError: tellProblem }),
-                  ),
-              })
+              ack.mutate(
+                { ...path, body: {} },
+                {
+                  onError: tellProblem,
+                  onSettled: refresh,
+                  onSuccess: () =>
+                    tellUndo(`${subjectOf(row)} is acknowledged: calls and reminders stop.`, () =>
+                      unack.mutate(path, { onSettled: refresh, onError: tellProblem }),
+                    ),
+                },
+              )
             }
           >
             Acknowledge
