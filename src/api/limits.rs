@@ -6,6 +6,7 @@ use governor::{
     DefaultKeyedRateLimiter, Quota, RateLimiter,
     clock::{Clock, DefaultClock},
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use super::error::{ApiError, ApiResult};
@@ -21,6 +22,10 @@ pub struct Limits {
     probe: Arc<DefaultKeyedRateLimiter<Uuid>>,
     /// Test messages, by caller.
     test: Arc<DefaultKeyedRateLimiter<Uuid>>,
+    /// Replays, by caller: as probes.
+    replay: Arc<DefaultKeyedRateLimiter<Uuid>>,
+    /// Replays that run at the same time: each holds a month of results and a processor.
+    replays: Arc<Semaphore>,
 }
 
 impl Default for Limits {
@@ -30,6 +35,8 @@ impl Default for Limits {
             link: limiter(10, Duration::from_secs(10)),
             probe: limiter(10, Duration::from_secs(3)),
             test: limiter(5, Duration::from_secs(10)),
+            replay: limiter(10, Duration::from_secs(3)),
+            replays: Arc::new(Semaphore::new(2)),
         }
     }
 }
@@ -49,6 +56,12 @@ impl Limits {
 
     pub fn test(&self, caller: Uuid) -> ApiResult<()> {
         check(&self.test, &caller)
+    }
+
+    /// Waits for its turn; the turn ends when what is returned is dropped.
+    pub async fn replay(&self, caller: Uuid) -> ApiResult<OwnedSemaphorePermit> {
+        check(&self.replay, &caller)?;
+        Ok(self.replays.clone().acquire_owned().await.map_err(anyhow::Error::from)?)
     }
 }
 

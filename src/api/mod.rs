@@ -90,6 +90,8 @@ pub mod password;
 pub mod probe_metrics;
 pub mod probes;
 pub mod public;
+pub mod replay;
+pub mod replay_shown;
 pub mod report_times;
 pub mod reports;
 pub mod reports_made;
@@ -220,6 +222,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(monitor_results::router())
         .merge(probes::router())
         .merge(odds::router())
+        .merge(replay::router())
         .merge(overview::router())
         .merge(events::router())
         .merge(incidents::router())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use axum::extract::State;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -24,7 +24,7 @@ use crate::{
         ids::{LocationKey, MonitorKey},
         monitor::{Interval, LocationSelector, Policy, PolicySpec, Timeout},
     },
-    store,
+    store::{self, odds::AttemptsRow},
 };
 
 pub fn router() -> OpenApiRouter<AppState> {
@@ -78,6 +78,23 @@ pub struct OddsTerm {
     pub value: f64,
     /// `measured` or `assumed`
     pub source: String,
+    /// How many attempts, or failures that were tried again, there have been in 30 days; null for what is never
+    /// measured.
+    pub counted: Option<u64>,
+    /// How many it takes to be measured.
+    pub needed: Option<u64>,
+    /// Null while it is assumed.
+    pub measured_on: Option<Measured>,
+}
+
+/// Whose attempts a term is measured from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Measured {
+    /// This monitor's own.
+    Monitor,
+    /// Those of all monitors that the location looks at.
+    Location,
 }
 
 /// The odds of a monitor's policy as it is saved.
@@ -119,70 +136,86 @@ async fn work_out_odds(
     Ok(Json(odds(&policy, &locations, &history, &around)))
 }
 
-/// Attempts and failures while the target was up, by location.
-type History = HashMap<LocationKey, (u64, u64)>;
+/// What attempts of locations were like while the target was up: of one monitor, and of all.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    own: HashMap<LocationKey, AttemptsRow>,
+    all: HashMap<LocationKey, AttemptsRow>,
+}
 
-/// What 30 days of this monitor, or of all of them, tell about each location. A failure counts as the
-/// location's own when hardly anybody else failed in the same quarter hour.
-async fn history(
+/// What 30 days of this monitor, and of all of them, tell about each location.
+pub(super) async fn history(
     conn: &mut PgConnection,
     monitor: Option<MonitorKey>,
     now: Timestamp,
 ) -> ApiResult<History> {
     let since = now.saturating_sub(SignedDuration::from_hours(30 * 24)).unwrap_or(Timestamp::MIN);
-    let rows = store::odds_read::attempts(conn, monitor, since).await?;
-    let count = |n: i64| u64::try_from(n).unwrap_or_default();
-    Ok(rows
-        .into_iter()
-        .map(|(key, attempts, fails)| (key, (count(attempts), count(fails))))
-        .collect())
+    let own = match monitor {
+        Some(monitor) => store::odds::of_monitor(conn, monitor, since).await?,
+        None => Vec::new(),
+    };
+    let all = store::odds::of_all(conn, since.to_zoned(TimeZone::UTC).date()).await?;
+    let by_location = |rows: Vec<AttemptsRow>| rows.into_iter().map(|row| (row.location, row));
+    Ok(History { own: by_location(own).collect(), all: by_location(all).collect() })
 }
 
-fn odds(
+impl History {
+    /// How a location fails: by what it did on this monitor if that is enough, else on all of them, else as
+    /// assumed.
+    fn risk(&self, location: LocationKey) -> (Risk, [Option<Measured>; 2]) {
+        let count = |n: i64| u64::try_from(n).unwrap_or_default();
+        let rows = [
+            (Measured::Monitor, self.own.get(&location)),
+            (Measured::Location, self.all.get(&location)),
+        ];
+        let term = |of: &dyn Fn(&AttemptsRow) -> Term, prior: f64| {
+            let terms = rows.iter().filter_map(|(on, row)| Some((*on, of((*row)?))));
+            let best = terms.clone().find(|(_, term)| term.source == Source::Measured);
+            match best {
+                Some((on, term)) => (term, Some(on)),
+                // The larger count says how far it is from enough.
+                None => (
+                    terms.map(|(_, term)| term).max_by_key(|term| term.counted).unwrap_or(Term {
+                        counted: Some(0),
+                        ..Term::assumed(prior)
+                    }),
+                    None,
+                ),
+            }
+        };
+        let fails = |row: &AttemptsRow| Term::fails(count(row.fails), count(row.attempts));
+        let again = |row: &AttemptsRow| Term::retry_fails(count(row.retried_fail), count(row.retried));
+        let (fails, fails_on) = term(&fails, odds::PRIOR_FAILS);
+        let (retry_fails, again_on) = term(&again, odds::PRIOR_RETRY_FAILS);
+        (Risk { fails, retry_fails }, [fails_on, again_on])
+    }
+}
+
+pub(super) fn odds(
     policy: &Policy,
     locations: &[LocationKey],
     history: &History,
     around: &Surroundings,
 ) -> Odds {
     let n = locations.len();
-    let risks: Vec<Risk> = locations
-        .iter()
-        .map(|key| {
-            let (attempts, fails) = history.get(key).copied().unwrap_or_default();
-            Risk { fails: Term::fails(fails, attempts), ..Risk::default() }
-        })
-        .collect();
+    let measured: Vec<(Risk, [Option<Measured>; 2])> =
+        locations.iter().map(|key| history.risk(*key)).collect();
+    let risks: Vec<Risk> = measured.iter().map(|(risk, _)| *risk).collect();
     let alerts = odds::false_alerts(policy, &risks, Term::assumed(odds::PRIOR_SHARED));
     let delays = Delays::default();
     let detect = |waves| odds::detection(policy, n, n, policy.timeout, delays, waves);
     let secs = |millis: i64| millis as f64 / 1_000.0;
-    let term = |location: Option<Uuid>, name: String, term: Term| OddsTerm {
-        location,
-        name,
-        value: term.value,
-        source: match term.source {
-            Source::Measured => "measured",
-            Source::Assumed => "assumed",
-        }
-        .to_owned(),
-    };
     let mut terms = Vec::new();
-    for (key, risk) in locations.iter().zip(&risks) {
+    for (key, (risk, on)) in locations.iter().zip(&measured) {
         let Some(row) = around.locations.get(key) else { continue };
-        terms.push(term(
-            Some(row.uid),
-            format!("{}: one attempt fails though the target is up", row.name),
-            risk.fails,
-        ));
+        let (place, name) = (Some(row.uid), &row.name);
+        let once = format!("{name}: one attempt fails though the target is up");
+        terms.push(term(place, once, risk.fails, on[0], odds::ENOUGH_ATTEMPTS));
+        let again = format!("{name}: the retry fails too");
+        terms.push(term(place, again, risk.retry_fails, on[1], odds::ENOUGH_RETRIES));
     }
-    if let Some(risk) = risks.first() {
-        terms.push(term(None, "a retry fails too".into(), risk.retry_fails));
-    }
-    terms.push(term(
-        None,
-        "such failures that hit another network at the same time".into(),
-        alerts.shared_share,
-    ));
+    let shared = "such failures that hit another network at the same time".to_owned();
+    terms.push(term(None, shared, alerts.shared_share, None, 0));
     Odds {
         n: u32::try_from(n).unwrap_or(u32::MAX),
         q: u32::try_from(alerts.quorum).unwrap_or(u32::MAX),
@@ -194,6 +227,28 @@ fn odds(
         false_alerts: odds::phrase(alerts.per_month),
         terms,
         notes: notes(policy, locations, around),
+    }
+}
+
+fn term(
+    location: Option<Uuid>,
+    name: String,
+    term: Term,
+    measured_on: Option<Measured>,
+    enough: u64,
+) -> OddsTerm {
+    OddsTerm {
+        location,
+        name,
+        value: term.value,
+        source: match term.source {
+            Source::Measured => "measured",
+            Source::Assumed => "assumed",
+        }
+        .to_owned(),
+        counted: term.counted,
+        needed: term.counted.map(|_| enough),
+        measured_on,
     }
 }
 

@@ -66,6 +66,11 @@ pub struct Counts {
     pub events_ok: u32,
     pub events_fail: u32,
     pub events_invalid: u32,
+    /// Events whose scheduled attempt failed; of those, the ones that were tried again, and whose first
+    /// repeat failed too.
+    pub first_fails: u32,
+    pub retried: u32,
+    pub retried_fail: u32,
     /// Sum of pass latencies in µs.
     pub sum_us: u64,
     /// Passes at or under each threshold in use, by µs.
@@ -96,6 +101,9 @@ impl Counts {
         self.events_ok += other.events_ok;
         self.events_fail += other.events_fail;
         self.events_invalid += other.events_invalid;
+        self.first_fails += other.first_fails;
+        self.retried += other.retried;
+        self.retried_fail += other.retried_fail;
         self.sum_us += other.sum_us;
         for (class, count) in &other.classes {
             *self.classes.entry(*class).or_default() += count;
@@ -123,11 +131,21 @@ impl Counts {
         }
     }
 
-    fn add_event(&mut self, last: &Sample) {
-        match last.as_event() {
+    fn add_event(&mut self, event: &Event) {
+        match event.last.as_event() {
             Some(true) => self.events_ok += 1,
             Some(false) => self.events_fail += 1,
-            None => self.events_invalid += 1,
+            None => {
+                self.events_invalid += 1;
+                return;
+            }
+        }
+        if event.first.as_event() == Some(false) {
+            self.first_fails += 1;
+            if let Some(passed) = event.second.and_then(|second| second.as_event()) {
+                self.retried += 1;
+                self.retried_fail += u32::from(!passed);
+            }
         }
     }
 }
@@ -137,6 +155,8 @@ impl Counts {
 pub struct Event {
     /// The scheduled attempt: the event belongs to when and where that began.
     pub first: Sample,
+    /// The first repeat.
+    pub second: Option<Sample>,
     /// The last attempt, which is the result.
     pub last: Sample,
 }
@@ -150,12 +170,13 @@ pub fn events(samples: &[Sample]) -> Vec<Event> {
     for sample in samples.iter().filter(|sample| sample.kind != RunKind::Manual) {
         match (sample.kind, &mut open) {
             (RunKind::Retry, Some(event)) if event.first.location == sample.location => {
+                event.second.get_or_insert(*sample);
                 event.last = *sample;
             }
             _ => {
                 all.extend(open.take());
                 if sample.kind == RunKind::Scheduled {
-                    open = Some(Event { first: *sample, last: *sample });
+                    open = Some(Event { first: *sample, second: None, last: *sample });
                 }
             }
         }
@@ -179,7 +200,7 @@ pub fn count(
         all.entry(sample.location).or_default().add_attempt(sample, thresholds);
     }
     for event in events(samples).iter().filter(|event| inside(&event.first)) {
-        all.entry(event.first.location).or_default().add_event(&event.last);
+        all.entry(event.first.location).or_default().add_event(event);
     }
     all
 }
@@ -222,6 +243,7 @@ mod tests {
         let counts = &count(&samples, 0, 900, &[])[&LocationKey(1)];
         assert_eq!((counts.events_ok, counts.events_fail, counts.events_invalid), (3, 1, 1));
         assert_eq!((counts.runs, counts.passes, counts.fails, counts.errors), (10, 3, 6, 1));
+        assert_eq!((counts.first_fails, counts.retried, counts.retried_fail), (3, 3, 1));
         let next = &count(&samples, 900, 1800, &[])[&LocationKey(1)];
         assert_eq!(
             (next.events_ok, next.runs, next.passes),

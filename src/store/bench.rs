@@ -87,8 +87,8 @@ pub async fn monitors(
 
 /// COPY into [`bare_table`].
 pub const COPY_BARE: &str = "copy bench_report (effective_at, monitor_id, check_version, resolve_us, connect_us, tls_us, \
-     first_byte_us, transfer_us, total_us, size_bytes, location_id, outcome, class, status, kind, disposition) \
-     from stdin (format binary)";
+     first_byte_us, transfer_us, total_us, size_bytes, location_id, outcome, class, status, kind, disposition, \
+     late_ms) from stdin (format binary)";
 
 /// An empty table like `report`, with its indexes and one partition for everything.
 pub async fn bare_table(conn: &mut PgConnection) -> sqlx::Result<()> {

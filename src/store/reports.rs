@@ -26,6 +26,8 @@ pub struct ReportRow {
     pub status: Option<i16>,
     pub kind: i16,
     pub disposition: i16,
+    /// Milliseconds from the start of the attempt to its arrival; none where it is not known.
+    pub late_ms: Option<i32>,
 }
 
 /// What a failure looked like; the observation as JSON.
@@ -39,7 +41,7 @@ pub struct DetailRow {
 
 /// Columns in the order of [`encode`].
 const COPY_REPORT: &str = "copy report (effective_at, monitor_id, check_version, resolve_us, connect_us, tls_us, \
-     first_byte_us, transfer_us, total_us, size_bytes, location_id, outcome, class, status, kind, disposition) \
+     first_byte_us, transfer_us, total_us, size_bytes, location_id, outcome, class, status, kind, disposition, late_ms) \
      from stdin (format binary)";
 
 /// Copies rows in; all partitions must exist.
@@ -84,7 +86,7 @@ pub async fn insert_details(conn: &mut PgConnection, rows: &[DetailRow]) -> sqlx
 }
 
 fn encode(rows: &[ReportRow]) -> Copy {
-    let mut copy = Copy::new(16, rows.len() * 136);
+    let mut copy = Copy::new(17, rows.len() * 144);
     for row in rows {
         copy.row();
         copy.instant(row.effective_at);
@@ -103,6 +105,7 @@ fn encode(rows: &[ReportRow]) -> Copy {
         copy.int2(row.status);
         copy.int2(Some(row.kind));
         copy.int2(Some(row.disposition));
+        copy.int4(row.late_ms);
     }
     copy
 }

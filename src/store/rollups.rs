@@ -27,11 +27,11 @@ pub async fn replace_quarter(
     let columns = Columns::of(rows);
     sqlx::query!(
         "insert into rollup_quarter (monitor_id, at, location_id, runs, passes, fails, errors, events_ok, events_fail,
-                                     events_invalid, sum_us, thresholds, classes, sketch)
-         select m, $1, l, r, p, f, e, eo, ef, ei, s, t::jsonb, c::jsonb, k
+                                     events_invalid, first_fails, retried, retried_fail, sum_us, thresholds, classes, sketch)
+         select m, $1, l, r, p, f, e, eo, ef, ei, ff, rt, rf, s, t::jsonb, c::jsonb, k
          from unnest($2::int4[], $3::int2[], $4::int4[], $5::int4[], $6::int4[], $7::int4[], $8::int4[], $9::int4[],
-                     $10::int4[], $11::int8[], $12::text[], $13::text[], $14::bytea[])
-              as u(m, l, r, p, f, e, eo, ef, ei, s, t, c, k)",
+                     $10::int4[], $11::int8[], $12::text[], $13::text[], $14::bytea[], $15::int4[], $16::int4[], $17::int4[])
+              as u(m, l, r, p, f, e, eo, ef, ei, s, t, c, k, ff, rt, rf)",
         at.to_sqlx(),
         &columns.monitor,
         &columns.location,
@@ -46,6 +46,9 @@ pub async fn replace_quarter(
         &columns.thresholds,
         &columns.classes,
         &columns.sketch,
+        &columns.first_fails,
+        &columns.retried,
+        &columns.retried_fail,
     )
     .execute(conn)
     .await?;
@@ -116,7 +119,7 @@ pub async fn quarters(
 ) -> sqlx::Result<Vec<QuarterRow>> {
     sqlx::query!(
         "select monitor_id, at, location_id, runs, passes, fails, errors, events_ok, events_fail, events_invalid, sum_us,
-                thresholds, classes, sketch
+                first_fails, retried, retried_fail, thresholds, classes, sketch
          from rollup_quarter
          where monitor_id >= $1 and monitor_id < $2 and at >= $3 and at < $4
          order by monitor_id, at, location_id",
@@ -139,6 +142,9 @@ pub async fn quarters(
                 events_ok: count(r.events_ok),
                 events_fail: count(r.events_fail),
                 events_invalid: count(r.events_invalid),
+                first_fails: count(r.first_fails.unwrap_or_default()),
+                retried: count(r.retried.unwrap_or_default()),
+                retried_fail: count(r.retried_fail.unwrap_or_default()),
                 sum_us: u64::try_from(r.sum_us).unwrap_or_default(),
                 thresholds: map(&r.thresholds)?,
                 classes: map(&r.classes)?,
@@ -278,6 +284,9 @@ struct Columns {
     events_ok: Vec<i32>,
     events_fail: Vec<i32>,
     events_invalid: Vec<i32>,
+    first_fails: Vec<i32>,
+    retried: Vec<i32>,
+    retried_fail: Vec<i32>,
     sum_us: Vec<i64>,
     thresholds: Vec<String>,
     classes: Vec<String>,
@@ -299,6 +308,9 @@ impl Columns {
             columns.events_ok.push(int(counts.events_ok));
             columns.events_fail.push(int(counts.events_fail));
             columns.events_invalid.push(int(counts.events_invalid));
+            columns.first_fails.push(int(counts.first_fails));
+            columns.retried.push(int(counts.retried));
+            columns.retried_fail.push(int(counts.retried_fail));
             columns.sum_us.push(i64::try_from(counts.sum_us).unwrap_or(i64::MAX));
             columns.thresholds.push(json(serde_json::to_string(&counts.thresholds)));
             columns.classes.push(json(serde_json::to_string(&counts.classes)));

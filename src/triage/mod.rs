@@ -347,7 +347,7 @@ impl Triage {
         for one in decided {
             let Some(list) = fresh.get(&one.config.monitor) else { continue };
             for (report, disposition) in list.iter().zip(&one.step.folded) {
-                rows.push(report_row(one.config.monitor, location, report, *disposition));
+                rows.push(report_row(one.config.monitor, location, report, *disposition, now));
                 if report.report.observation.outcome != Outcome::Pass {
                     details.push(detail_row(one.config.monitor, location, report));
                 }

@@ -26,6 +26,7 @@ pub(super) fn report_row(
     location: LocationKey,
     fresh: &Fresh<'_>,
     disposition: Disposition,
+    now: Timestamp,
 ) -> ReportRow {
     let observation = &fresh.report.observation;
     let phases = &observation.phases_us;
@@ -47,6 +48,7 @@ pub(super) fn report_row(
         status: observation.status.and_then(|s| i16::try_from(s).ok()),
         kind: fresh.report.kind.code(),
         disposition: disposition.code(),
+        late_ms: i32::try_from(now.as_millisecond() - fresh.at.as_millisecond()).ok(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod counters;
 pub mod fleets;
+mod odds;
 mod refold;
 mod reports;
 pub mod rollups;
@@ -195,6 +196,11 @@ impl Upkeep {
         reports::step(&self.pool, now).await
     }
 
+    /// Sums how often locations fail by themselves, a day at a time; true when there may be more.
+    pub async fn sum_odds(&self, now: Timestamp) -> sqlx::Result<bool> {
+        odds::step(&self.pool, now).await
+    }
+
     /// Deletes what has had its time.
     pub async fn forget(&self, now: Timestamp) -> sqlx::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -296,7 +302,8 @@ impl Upkeep {
             let refolded = log("refolds", self.refold(now).await);
             let frozen = log("reports", self.freeze_reports(now).await.map_err(Into::into));
             let made = log("scheduled reports", self.make_reports(now).await.map_err(Into::into));
-            let more = [rolled, refolded, frozen, made].contains(&Some(true));
+            let summed = log("odds", self.sum_odds(now).await.map_err(Into::into));
+            let more = [rolled, refolded, frozen, made, summed].contains(&Some(true));
             if !more && wait(&self.clock, Duration::from_secs(10), &stop).await {
                 break;
             }

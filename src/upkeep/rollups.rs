@@ -16,7 +16,8 @@ use crate::store;
 const OVERHANG_SECS: i64 = 600;
 /// Monitors counted in one transaction.
 const CHUNK: i32 = 2_000;
-const QUARTER_MARK: &str = "quarter";
+/// Up to where quarters are counted.
+pub(super) const QUARTER_MARK: &str = "quarter";
 
 /// Counts the next quarter that is over, then what late reports touched. True when there may be more.
 pub async fn step(pool: &PgPool, zones: &[String], now: Timestamp) -> sqlx::Result<bool> {

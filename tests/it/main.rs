@@ -53,6 +53,7 @@ mod probe_http;
 mod probe_tls;
 mod publish;
 mod races;
+mod replay;
 mod retention;
 mod same_numbers;
 mod ship;

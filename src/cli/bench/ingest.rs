@@ -239,6 +239,7 @@ fn rows(ready: &Ready) -> Vec<ReportRow> {
             status: Some(200),
             kind: 0,
             disposition: 0,
+            late_ms: Some(60),
         }));
     }
     rows

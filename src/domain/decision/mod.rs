@@ -9,6 +9,7 @@ pub mod flap;
 mod history;
 mod live;
 pub mod odds;
+pub mod replay;
 pub mod scope;
 mod settled;
 mod state;

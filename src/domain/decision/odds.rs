@@ -9,6 +9,9 @@ use crate::domain::monitor::Policy;
 
 /// Attempts after which a location's own failure rate is used instead of the prior.
 pub const ENOUGH_ATTEMPTS: u64 = 10_000;
+/// Failures that were tried again, after which their own rate is used; with 1 in 1,000 attempts failing that is
+/// ten times the attempts.
+pub const ENOUGH_RETRIES: u64 = 100;
 /// Chance that one attempt fails though the target is up.
 pub const PRIOR_FAILS: f64 = 0.001;
 /// Chance that a retry fails too.
@@ -80,6 +83,8 @@ pub fn never_seen(policy: &Policy) -> Millis {
 pub struct Term {
     pub value: f64,
     pub source: Source,
+    /// How many there have been of what is counted; none for what is never measured.
+    pub counted: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -93,17 +98,27 @@ pub enum Source {
 
 impl Term {
     pub fn assumed(value: f64) -> Self {
-        Self { value, source: Source::Assumed }
+        Self { value, source: Source::Assumed, counted: None }
     }
 
-    /// How often attempts failed though the target was up; the prior while there are too few. One more
-    /// of each is counted, so that a clean record is not read as certainty.
+    /// How often attempts failed though the target was up; the prior while there are too few.
     pub fn fails(failed: u64, attempts: u64) -> Self {
-        if attempts < ENOUGH_ATTEMPTS {
-            return Self::assumed(PRIOR_FAILS);
+        Self::measured(failed, attempts, ENOUGH_ATTEMPTS, PRIOR_FAILS)
+    }
+
+    /// How often the first repeat of a failed attempt failed too; the prior while there are too few.
+    pub fn retry_fails(failed: u64, retried: u64) -> Self {
+        Self::measured(failed, retried, ENOUGH_RETRIES, PRIOR_RETRY_FAILS)
+    }
+
+    /// One more of each is counted, so that a clean record is not read as certainty.
+    fn measured(failed: u64, all: u64, enough: u64, prior: f64) -> Self {
+        let counted = Some(all);
+        if all < enough {
+            return Self { counted, ..Self::assumed(prior) };
         }
-        let value = (failed as f64 + 1.0) / (attempts as f64 + 2.0);
-        Self { value: value.min(1.0), source: Source::Measured }
+        let value = (failed as f64 + 1.0) / (all as f64 + 2.0);
+        Self { value: value.min(1.0), source: Source::Measured, counted }
     }
 }
 
@@ -225,6 +240,7 @@ mod tests {
     use super::super::tests::{F3, F5, seats};
     use super::*;
     use crate::domain::ids::LocationKey;
+    use crate::domain::monitor::Quorum;
 
     fn policy() -> Policy {
         Policy::defaults(60_000, 10_000, 5)
@@ -300,10 +316,14 @@ mod tests {
 
     #[test]
     fn priors_hold_until_there_are_enough_attempts() {
-        assert_eq!(Term::fails(500, 9_999), Term::assumed(PRIOR_FAILS));
+        let few = Term::fails(500, 9_999);
+        assert_eq!((few.value, few.source, few.counted), (PRIOR_FAILS, Source::Assumed, Some(9_999)));
         let measured = Term::fails(99, 10_000);
         assert_eq!(measured.source, Source::Measured);
         assert!((measured.value - 0.01).abs() < 0.0001);
+        assert_eq!(Term::retry_fails(99, 99).source, Source::Assumed);
+        let measured = Term::retry_fails(50, 100);
+        assert_eq!((measured.source, measured.value), (Source::Measured, 0.5));
     }
 
     #[test]
@@ -336,56 +356,96 @@ mod tests {
         }
     }
 
-    /// False alerts in so many rounds of the real rules, with agents that fail by chance.
-    fn simulate(
-        fleet: &[(&str, &str, &str)],
+    /// A setting to simulate.
+    struct Case {
+        fleet: Vec<(&'static str, &'static str, &'static str)>,
+        quorum: Quorum,
         fails: f64,
         retry: f64,
         share: f64,
         rounds: i64,
-        seed: u64,
-    ) -> usize {
-        let policy = Policy::defaults(60_000, 10_000, fleet.len());
-        let seats = seats(fleet);
-        let mut world = World::new(&policy, &seats);
-        let mut chance = Chance(seed);
-        let mut failed: Vec<Option<Millis>> = vec![None; fleet.len()];
-        // A shared failure is long enough for a whole run and its confirmation.
-        let (mut round, mut shared_until) = (-1, 0);
-        world.run(rounds * policy.interval, |LocationKey(location), at| {
-            if at / policy.interval > round {
-                round = at / policy.interval;
-                if chance.hits(share * fails * retry) {
-                    shared_until = at + 30_000;
+    }
+
+    impl Case {
+        fn policy(&self) -> Policy {
+            let count = self.fleet.len();
+            Policy { quorum: self.quorum, ..Policy::defaults(60_000, 10_000, count) }
+        }
+
+        /// False alerts by the formula.
+        fn expected(&self) -> f64 {
+            let (fails, retry_fails) = (Term::assumed(self.fails), Term::assumed(self.retry));
+            let risks = vec![Risk { fails, retry_fails }; self.fleet.len()];
+            let alerts = false_alerts(&self.policy(), &risks, Term::assumed(self.share));
+            alerts.per_month * self.rounds as f64 / 43_200.0
+        }
+
+        /// False alerts of the real rules, with agents that fail by chance: they repeat what failed and answer
+        /// waves as real ones do.
+        fn simulate(&self, seed: u64) -> usize {
+            let (policy, seats) = (self.policy(), seats(&self.fleet));
+            let mut world = World::new(&policy, &seats);
+            let mut chance = Chance(seed);
+            let mut failed: Vec<Option<Millis>> = vec![None; self.fleet.len()];
+            // A shared failure is long enough for a whole run and its confirmation.
+            let (mut round, mut shared_until) = (-1, 0);
+            world.run(self.rounds * policy.interval, |LocationKey(location), at| {
+                if at / policy.interval > round {
+                    round = at / policy.interval;
+                    if chance.hits(self.share * self.fails * self.retry) {
+                        shared_until = at + 30_000;
+                    }
                 }
-            }
-            let last = &mut failed[location as usize];
-            let retrying = last.is_some_and(|last| at - last == policy.retry_gap);
-            let fails = at < shared_until || chance.hits(if retrying { retry } else { fails });
-            *last = fails.then_some(at);
-            Some(fails)
-        });
-        let alert = |word: &&(Millis, String)| {
-            word.1.ends_with("down") && !word.1.starts_with("downgraded")
-        };
-        world.events.iter().filter(alert).count()
+                let last = &mut failed[location as usize];
+                let retrying = last.is_some_and(|last| at - last == policy.retry_gap);
+                let fails = if retrying { self.retry } else { self.fails };
+                let fails = at < shared_until || chance.hits(fails);
+                *last = fails.then_some(at);
+                Some(fails)
+            });
+            let alert = |word: &&(Millis, String)| {
+                word.1.ends_with("down") && !word.1.starts_with("downgraded")
+            };
+            world.events.iter().filter(alert).count()
+        }
+    }
+
+    /// So many locations, each in a region and a network of its own.
+    fn apart(count: usize) -> Vec<(&'static str, &'static str, &'static str)> {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        names.into_iter().take(count).map(|name| (name, name, name)).collect()
     }
 
     #[test]
     fn the_formula_is_within_a_factor_of_two_of_the_real_rules() {
-        for (fleet, fails, retry, share) in
-            [(&F5[..], 0.1, 0.4, 0.0), (&F5[..], 0.1, 0.2, 0.2), (&F3[..], 0.08, 0.3, 0.05)]
+        let case = |fleet: &[_], quorum, fails, retry, share, rounds| Case {
+            fleet: fleet.to_vec(),
+            quorum,
+            fails,
+            retry,
+            share,
+            rounds,
+        };
+        let majority = Quorum::Majority;
+        let (three, five, nine) = (apart(3), apart(5), apart(9));
+        for (index, case) in [
+            case(&F5, majority, 0.1, 0.4, 0.0, 9_000),
+            case(&F5, majority, 0.1, 0.2, 0.2, 9_000),
+            case(&F3, majority, 0.08, 0.3, 0.05, 9_000),
+            case(&three, majority, 0.02, 0.3, 0.0, 60_000),
+            case(&five, Quorum::AtLeast(2), 0.02, 0.2, 0.0, 40_000),
+            case(&five, Quorum::Percent(80), 0.2, 0.6, 0.0, 9_000),
+            case(&nine, majority, 0.16, 0.6, 0.0, 9_000),
+            case(&nine, Quorum::AtLeast(3), 0.05, 0.3, 0.0, 12_000),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            let policy = Policy::defaults(60_000, 10_000, fleet.len());
-            let risk = Risk { fails: Term::assumed(fails), retry_fails: Term::assumed(retry) };
-            let alerts = false_alerts(&policy, &vec![risk; fleet.len()], Term::assumed(share));
-            let rounds = 9_000;
-            let expected = alerts.per_month * rounds as f64 / 43_200.0;
-            let seen = simulate(fleet, fails, retry, share, rounds, 7) as f64;
-            assert!(expected > 20.0, "too few to compare: {expected}");
+            let (expected, seen) = (case.expected(), case.simulate(7) as f64);
+            assert!(expected > 20.0, "case {index}: too few to compare: {expected}");
             assert!(
                 seen <= 2.0 * expected && seen >= expected / 2.0,
-                "{seen} seen, {expected:.1} expected"
+                "case {index}: {seen} seen, {expected:.1} expected"
             );
         }
     }

@@ -211,6 +211,7 @@ impl Scene {
                 status: None,
                 kind: 0,
                 disposition: 0,
+                late_ms: Some(1),
             });
         }
         store::reports::copy_in(&mut conn, &rows).await.unwrap();

@@ -303,6 +303,7 @@ fn row((at, monitor, sample): &(Millis, MonitorKey, Sample)) -> anyhow::Result<R
         status: Some(if sample.outcome == Outcome::Pass { 200 } else { 503 }),
         kind: sample.kind.code(),
         disposition: 0,
+        late_ms: Some(us / 1_000 + 40),
     })
 }
 

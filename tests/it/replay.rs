@@ -1,0 +1,262 @@
+//! A monitor's past under other policies: the present one comes to what really happened.
+
+use axum::http::Method;
+use jiff::{SignedDuration, Timestamp};
+use quorate::{
+    api::auth::Role,
+    domain::{
+        ids::LocationKey,
+        observation::{Class, Outcome, RunKind},
+    },
+    store,
+    triage::{Delivered, ReportBatch, Reported},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::support::{
+    api::{Api, text},
+    watch::observation,
+};
+
+/// Three locations that report on one monitor as agents do, with results that are a moment under way.
+struct Past {
+    api: Api,
+    monitor: String,
+    agents: Vec<(Uuid, LocationKey, i64)>,
+    start: Timestamp,
+    second: i64,
+}
+
+impl Past {
+    async fn new() -> Self {
+        let api = Api::start().await;
+        for name in ["eu", "us", "ap"] {
+            api.location(name).await;
+        }
+        let monitor = text(&api.monitor("shop").await["id"]);
+        let agents: Vec<(Uuid, i16)> =
+            sqlx::query_as("select agent_id, location_id from agent order by location_id")
+                .fetch_all(api.db.pool())
+                .await
+                .unwrap();
+        let agents = agents.into_iter().map(|(id, key)| (id, LocationKey(key), 0)).collect();
+        let start = api.clock.now();
+        Self { api, monitor, agents, start, second: 0 }
+    }
+
+    fn at(&self, second: i64) -> String {
+        (self.start + SignedDuration::from_secs(second)).to_string()
+    }
+
+    /// One location says what it saw `age` milliseconds ago.
+    async fn says(&mut self, location: usize, fails: bool, age: f64, kind: RunKind) {
+        let (agent, key, seq) = &mut self.agents[location];
+        *seq += 1;
+        let (outcome, class, status) = if fails {
+            (Outcome::Fail, Some(Class::Status), Some(503))
+        } else {
+            (Outcome::Pass, None, Some(200))
+        };
+        let report = Reported {
+            monitor: self.monitor.parse().unwrap(),
+            check_version: 1,
+            kind,
+            age_at_send_ms: age,
+            age_estimated: false,
+            observation: observation(outcome, class, status),
+        };
+        let delivery = ReportBatch {
+            agent: *agent,
+            location: *key,
+            boot: *agent,
+            rtt_ms: 0.0,
+            settled: 0,
+            reports: vec![Delivered { seq: *seq, report: Some(report) }],
+        };
+        self.api.state.triage.accept(&delivery, self.api.clock.now()).await.unwrap();
+    }
+
+    /// Lets time pass up to `until`, second by second. Locations take turns; a failed attempt is repeated
+    /// five seconds later, a pass after a failure ten seconds later.
+    async fn run(&mut self, until: i64, fails: impl Fn(usize, i64) -> bool) {
+        while self.second < until {
+            let second = self.second;
+            for location in 0..3 {
+                let turn = 20 * location as i64;
+                let due = |s: i64| s >= 0 && (s - turn).rem_euclid(60) == 0;
+                let age = 300.0 + 17.0 * location as f64;
+                if due(second) {
+                    self.says(location, fails(location, second), age, RunKind::Scheduled).await;
+                } else if due(second - 5) && fails(location, second - 5) {
+                    self.says(location, fails(location, second), age, RunKind::Retry).await;
+                }
+            }
+            while self.api.state.triage.sweep(self.api.clock.now()).await.unwrap() {}
+            self.api.later(1);
+            self.second += 1;
+        }
+    }
+
+    async fn replay(&self, body: Value) -> Value {
+        self.api.post(&format!("monitors/{}/replay", self.monitor), body).await.is(200)
+    }
+}
+
+fn lane<'a>(replay: &'a Value, key: &str) -> &'a Value {
+    let lanes = replay["lanes"].as_array().unwrap();
+    lanes.iter().find(|lane| lane["key"] == key).unwrap()
+}
+
+/// (peak, started, events, and when each of them was) of a lane's incidents.
+fn story(lane: &Value) -> Vec<(String, Timestamp, Vec<String>, Vec<Timestamp>)> {
+    let instant = |value: &Value| text(value).parse().unwrap();
+    lane["incidents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let events = one["events"].as_array().unwrap();
+            (
+                text(&one["peak"]),
+                instant(&one["started_at"]),
+                events.iter().map(|event| text(&event["kind"])).collect(),
+                events.iter().map(|event| instant(&event["at"])).collect(),
+            )
+        })
+        .collect()
+}
+
+/// An outage, one region alone, a quorum that flaps, and maintenance over the last outage.
+fn troubled(location: usize, second: i64) -> bool {
+    let outage = (600..900).contains(&second) || (6_300..6_900).contains(&second);
+    let alone = location == 1 && (1_500..2_100).contains(&second);
+    let flaps = (3_000..5_000).contains(&second) && second % 480 < 150;
+    outage || alone || flaps
+}
+
+#[tokio::test]
+async fn the_present_policy_comes_to_what_happened() {
+    let mut past = Past::new().await;
+    past.run(5_900, troubled).await;
+    // It is decided on the way; a result that was long under way came too late to be heard.
+    past.says(0, true, 170_000.0, RunKind::Scheduled).await;
+    let window = json!({ "name": "move", "start": past.at(6_200), "end": past.at(6_800),
+        "monitors": [past.monitor] });
+    past.api.post("maintenance", window).await.is(201);
+    past.run(6_200, troubled).await;
+    past.api.swept().await;
+    past.run(7_600, troubled).await;
+
+    let replay = past.replay(json!({ "from": past.at(0), "to": past.at(7_600) })).await;
+    let (real, present) = (story(lane(&replay, "real")), story(lane(&replay, "present")));
+    assert!(real.len() >= 3, "{real:?}");
+    assert_eq!(real.len(), present.len(), "{real:#?}\n{present:#?}");
+    for (real, present) in real.iter().zip(&present) {
+        assert_eq!((&real.0, &real.1, &real.2), (&present.0, &present.1, &present.2));
+        for (real, present) in real.3.iter().zip(&present.3) {
+            // Deadlines are looked at once a second.
+            assert!(real.duration_since(*present).abs() < SignedDuration::from_secs(1));
+        }
+    }
+    let kinds: Vec<&String> = real.iter().flat_map(|one| &one.2).collect();
+    assert!(kinds.iter().any(|kind| *kind == "flap_start"), "{kinds:?}");
+    assert!(kinds.iter().any(|kind| kind.starts_with("suppressed:")), "{kinds:?}");
+    assert_eq!(lane(&replay, "present")["sums"], lane(&replay, "real")["sums"]);
+    assert_eq!(lane(&replay, "present")["sums"]["missed"], 0);
+    assert_eq!(lane(&replay, "tried")["sums"]["alone"], 0, "without a policy, the present one");
+    assert_eq!(replay["caveats"], json!([]), "nothing is different");
+}
+
+#[tokio::test]
+async fn another_policy_is_held_against_what_happened() {
+    let mut past = Past::new().await;
+    past.run(3_600, |location, second| {
+        (600..900).contains(&second) || location == 1 && (2_100..2_700).contains(&second)
+    })
+    .await;
+    let span = |body: Value| {
+        let mut whole = json!({ "from": past.at(0), "to": past.at(3_600) });
+        whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        whole
+    };
+    let any = past.replay(span(json!({ "policy": { "quorum": { "mode": "any" } } }))).await;
+    let (real, tried) = (lane(&any, "real"), lane(&any, "tried"));
+    assert_eq!((&real["sums"]["incidents"], &tried["sums"]["incidents"]), (&json!(1), &json!(2)));
+    assert_eq!((&tried["sums"]["alone"], &real["sums"]["missed"]), (&json!(1), &json!(1)));
+    assert_eq!(any["troubles"].as_array().unwrap().len(), 2);
+    assert_eq!(any["troubles"][0]["incidents"][0], json!([0]), "{}", any["troubles"]);
+    assert_eq!(tried["incidents"], lane(&any, "any_one")["incidents"]);
+
+    let held = past.replay(span(json!({ "policy": { "confirm_for_s": 120 } }))).await;
+    let delay = |lane: &Value| lane["sums"]["delay_longest_ms"].as_i64().unwrap();
+    let longer = delay(lane(&held, "tried")) - delay(lane(&held, "real"));
+    assert!((119_000..=121_000).contains(&longer), "{longer}");
+    assert_eq!(held["caveats"].as_array().unwrap().len(), 1, "{}", held["caveats"]);
+
+    let without = past
+        .replay(span(json!({ "overrides": { "exclude_locations": ["us", "ap"] } })))
+        .await;
+    assert_eq!(lane(&without, "tried")["odds"]["n"], 1);
+    assert_eq!(lane(&without, "tried")["sums"]["missed"], 0, "one location sees the outage too");
+
+    let missed = past.replay(span(json!({ "policy": { "fail_after": 12 } }))).await;
+    assert_eq!(lane(&missed, "tried")["sums"]["missed"], 1);
+    assert_eq!(lane(&missed, "tried")["sums"]["incidents"], 0);
+    let said = missed["caveats"][0].as_str().unwrap();
+    assert!(said.contains("never made"), "{said}");
+}
+
+#[tokio::test]
+async fn a_pause_and_withdrawn_maintenance_are_part_of_the_past() {
+    let mut past = Past::new().await;
+    past.run(900, |_, second| second >= 600).await;
+    let path = format!("monitors/{}", past.monitor);
+    past.api.patch(&path, json!({ "enabled": false })).await.is(200);
+    past.run(1_200, |_, _| true).await;
+    past.api.patch(&path, json!({ "enabled": true })).await.is(200);
+    past.run(1_800, |_, _| true).await;
+    let replay = past.replay(json!({ "from": past.at(0), "to": past.at(1_800) })).await;
+    let (real, present) = (story(lane(&replay, "real")), story(lane(&replay, "present")));
+    let events = |story: &[(String, Timestamp, Vec<String>, Vec<Timestamp>)]| {
+        story.iter().map(|one| one.2.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(events(&real), events(&present), "{real:#?}\n{present:#?}");
+    assert!(replay["caveats"][0].as_str().unwrap().contains("was changed"), "{}", replay["caveats"]);
+}
+
+#[tokio::test]
+async fn what_is_too_much_or_makes_no_sense_is_refused() {
+    let mut past = Past::new().await;
+    past.run(120, |_, _| false).await;
+    let path = format!("monitors/{}/replay", past.monitor);
+    let post = |body: Value| past.api.post(&path, body);
+    let long = past.start - SignedDuration::from_hours(40 * 24);
+    post(json!({ "from": long.to_string() })).await.refuses(422, "from");
+    post(json!({ "from": past.at(60), "to": past.at(30) })).await.refuses(422, "from");
+    let early = past.start - SignedDuration::from_hours(20 * 24);
+    let before = json!({ "from": early.to_string(), "to": past.at(-80_000) });
+    post(before).await.refuses(422, "to");
+    post(json!({ "policy": { "fail_after": 0 } })).await.refuses(422, "policy.fail_after");
+    post(json!({ "overrides": { "exclude_locations": ["mars"] } }))
+        .await
+        .refuses(422, "overrides.exclude_locations[0]");
+    post(json!({ "overrides": { "exclude_locations": ["eu", "us", "ap"] } }))
+        .await
+        .refuses(422, "overrides.exclude_locations");
+    post(json!({ "interval_s": 30 })).await.refuses(422, "interval_s");
+    let viewer = past.api.as_role(Role::Viewer, Method::POST, &path, json!({})).await;
+    assert_eq!(viewer.status.as_u16(), 403);
+    let editor = past.api.as_role(Role::Editor, Method::POST, &path, json!({})).await;
+    let answer = editor.is(200);
+    assert_eq!(answer["results"], 6);
+    // The monitor is as old as its first result: nothing is kept from before.
+    assert_eq!(answer["from"].as_str().unwrap()[..16], past.at(0)[..16]);
+    let mut refused = false;
+    for _ in 0..12 {
+        refused |= post(json!({})).await.status.as_u16() == 429;
+    }
+    assert!(refused, "ten at once are enough");
+    let other = store::id_at(past.start);
+    past.api.post(&format!("monitors/{other}/replay"), json!({})).await;
+}
