@@ -30,6 +30,7 @@ import { SlosPage } from "./pages/slos";
 import { StatusPagesPage } from "./pages/statuspages";
 import { EditStatusPage, NewStatusPage } from "./pages/statuspages/Edit";
 import { StatusPageOverview } from "./pages/statuspages/Overview";
+import { WhatIfPage } from "./pages/whatif";
 
 function NotFound() {
   return (
@@ -83,6 +84,7 @@ export const router = createBrowserRouter([
           { path: "/monitors/new", element: <NewMonitorPage /> },
           { path: "/monitors/:id", element: <MonitorPage /> },
           { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
+          { path: "/monitors/:id/what-if", element: <WhatIfPage /> },
           { path: "/fleets", element: <FleetsPage /> },
           { path: "/fleets/:id", element: <FleetPage /> },
           { path: "/slos", element: <SlosPage /> },

@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import { axisLabels, ticks } from "../lib/axis";
-import { when } from "../lib/time";
+import { epoch, when } from "../lib/time";
 import { useWidth } from "../lib/useWidth";
 import { type Interval, StripRuns, stripSummary } from "./Strip";
 
@@ -10,6 +10,8 @@ export interface Lane {
   about?: string;
   intervals: readonly Interval[];
   ticks?: readonly { at: number; words: string }[];
+  /** Spans in which something is missing that another lane has. */
+  dashed?: readonly { from: string; to: string | null }[];
 }
 
 type Tick = NonNullable<Lane["ticks"]>[number];
@@ -99,6 +101,22 @@ export function Timeline({
                 width={inner}
                 height={15}
               />
+              {(lane.dashed ?? []).map((span) => {
+                const start = Math.max(from, epoch(span.from) ?? from);
+                const end = Math.min(to, span.to === null ? to : (epoch(span.to) ?? to));
+                return (
+                  <rect
+                    key={span.from}
+                    x={x(start)}
+                    y={i * ROW + 5.5}
+                    width={Math.max(4, x(end) - x(start))}
+                    height={14}
+                    fill="none"
+                    stroke="var(--text2)"
+                    strokeDasharray="2 2"
+                  />
+                );
+              })}
               {gathered(lane.ticks ?? [], x).map(({ at, ticks }) => {
                 const words = ticks.map((tick) => `${when(tick.at)}: ${tick.words}`);
                 return (

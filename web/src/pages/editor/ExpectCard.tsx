@@ -3,7 +3,7 @@ import { http, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { Card } from "../../components/Card";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { duration, list, NONE, odds, plural, span } from "../../lib/format";
+import { count, duration, list, NONE, odds, plural, span } from "../../lib/format";
 import { useSettled } from "../../lib/useSettled";
 
 type Policy = Schemas["PolicySpec"];
@@ -154,6 +154,14 @@ export function ExpectCard(props: {
 /** A term without the location that it stands for: one kind of chance is named once. */
 const factor = (term: Schemas["OddsTerm"]) => (term.location ? term.name.replace(/^[^:]+: /, "") : term.name);
 
+/** `measured from 12,300`, `assumed; 3,200 of 10,000 so far` */
+function sourceWords(term: Schemas["OddsTerm"]): string {
+  if (term.counted == null || term.needed == null) return term.source;
+  if (term.source !== "measured") return `assumed; ${count(term.counted)} of ${count(term.needed)} so far`;
+  const on = term.measured_on === "location" ? " on all its monitors" : "";
+  return `measured from ${count(term.counted)}${on}`;
+}
+
 function Assumptions({ terms, notes }: { terms: Schemas["OddsTerm"][]; notes: string[] }) {
   const by = (source: string) => [...new Set(terms.filter((t) => t.source === source).map(factor))];
   const measured = by("measured");
@@ -173,7 +181,7 @@ function Assumptions({ terms, notes }: { terms: Schemas["OddsTerm"][]; notes: st
             <div key={`${term.location ?? ""}${term.name}`} style={{ display: "contents" }}>
               <dt>{term.name}</dt>
               <dd>
-                {Number(term.value.toPrecision(3))}, {term.source}
+                {Number(term.value.toPrecision(3))}, {sourceWords(term)}
               </dd>
             </div>
           ))}

@@ -1,5 +1,5 @@
-import { useNavigate, useParams, useSearchParams } from "react-router";
-import { api } from "../../api/client";
+import { useLocation, useNavigate, useParams, useSearchParams } from "react-router";
+import { api, type Schemas } from "../../api/client";
 import { Page } from "../../components/Page";
 import { Failed, Loading } from "../../components/Status";
 import { takeDraft } from "./draft";
@@ -40,6 +40,8 @@ export function NewMonitorPage() {
 export function EditMonitorPage() {
   const id = useParams().id ?? "";
   const navigate = useNavigate();
+  // A policy that was tried elsewhere comes along; it is saved here or not at all.
+  const tried = (useLocation().state as { policy?: Schemas["PolicySpec"] } | null)?.policy;
   const monitor = api.useQuery(
     "get",
     "/api/v1/monitors/{id}",
@@ -51,10 +53,15 @@ export function EditMonitorPage() {
     <Page crumbs={[{ word: "Monitors", to: "/monitors" }, { word: name, to: `/monitors/${id}` }, { word: "Edit" }]}>
       {monitor.isPending && <Loading />}
       {monitor.isError && !monitor.data && <Failed error={monitor.error} retry={() => void monitor.refetch()} />}
+      {monitor.data && tried && (
+        <div className="note" role="status">
+          <span>The policy below is the one you tried. Nothing is saved yet.</span>
+        </div>
+      )}
       {monitor.data && (
         <Editor
           key={monitor.data.id}
-          start={valuesOf(monitor.data)}
+          start={valuesOf(tried ? { ...monitor.data, policy: tried } : monitor.data)}
           monitor={monitor.data}
           reload={() => void monitor.refetch().then(() => navigate(0))}
         />

@@ -84,6 +84,7 @@ export function Actions({
           </button>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item onClick={() => navigate(`/monitors/${monitor.id}/what-if`)}>Try another policy</Menu.Item>
           <Menu.Item onClick={() => navigate(`/monitors/new?copy=${monitor.id}`)}>Copy for another</Menu.Item>
           <Menu.Item onClick={() => navigate(`/maintenance/new?monitor=${monitor.id}`)}>Plan maintenance</Menu.Item>
           <Menu.Divider />
