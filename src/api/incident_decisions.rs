@@ -21,11 +21,7 @@ use super::{
 };
 use crate::{
     domain::{
-        decision::{
-            Verdict,
-            ballot::Ballot,
-            basis::Basis,
-        },
+        decision::{Verdict, ballot::Ballot, basis::Basis},
         notice::LocationLine,
         observation::Outcome,
     },

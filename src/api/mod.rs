@@ -62,6 +62,7 @@ pub mod given;
 pub mod health;
 pub mod hub;
 pub mod incident_acts;
+pub mod incident_decisions;
 pub mod incident_shown;
 pub mod incidents;
 pub mod limits;
@@ -227,6 +228,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(events::router())
         .merge(incidents::router())
         .merge(incident_acts::router())
+        .merge(incident_decisions::router())
         .merge(fleets::router())
         .merge(fleet_sources::router())
         .merge(fleet_health::router())

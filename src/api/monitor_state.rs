@@ -317,7 +317,7 @@ fn vote(ballot: Ballot, view: &View, around: &Surroundings, shared: Option<&str>
     })
 }
 
-fn why_not(why: Uncounted) -> &'static str {
+pub fn why_not(why: Uncounted) -> &'static str {
     match why {
         Uncounted::NoResult => "no_result",
         Uncounted::Stale => "stale",

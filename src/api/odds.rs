@@ -175,16 +175,17 @@ impl History {
                 Some((on, term)) => (term, Some(on)),
                 // The larger count says how far it is from enough.
                 None => (
-                    terms.map(|(_, term)| term).max_by_key(|term| term.counted).unwrap_or(Term {
-                        counted: Some(0),
-                        ..Term::assumed(prior)
-                    }),
+                    terms
+                        .map(|(_, term)| term)
+                        .max_by_key(|term| term.counted)
+                        .unwrap_or(Term { counted: Some(0), ..Term::assumed(prior) }),
                     None,
                 ),
             }
         };
         let fails = |row: &AttemptsRow| Term::fails(count(row.fails), count(row.attempts));
-        let again = |row: &AttemptsRow| Term::retry_fails(count(row.retried_fail), count(row.retried));
+        let again =
+            |row: &AttemptsRow| Term::retry_fails(count(row.retried_fail), count(row.retried));
         let (fails, fails_on) = term(&fails, odds::PRIOR_FAILS);
         let (retry_fails, again_on) = term(&again, odds::PRIOR_RETRY_FAILS);
         (Risk { fails, retry_fails }, [fails_on, again_on])

@@ -22,7 +22,7 @@ use crate::{
     domain::{
         decision::{
             Seat, Standing, State as StateOf,
-            replay::{self, Course, Scene, Told, caveats},
+            replay::{self, Course, Scene, Told, Withheld, caveats},
         },
         ids::MonitorKey,
         maintenance::{Switches, Window},
@@ -190,7 +190,6 @@ fn changed(scene: &Scene, overrides: &Overrides, around: &Surroundings) -> ApiRe
     }
     if overrides.quarantine == Treatment::Ignored {
         scene.withheld.clear();
-        scene.over_cap.clear();
     }
     if overrides.maintenance == Treatment::Ignored {
         scene.windows.clear();
@@ -245,6 +244,7 @@ async fn scene(
     monitor: &MonitorRow,
     (from, to): (Timestamp, Timestamp),
 ) -> ApiResult<Scene> {
+    // Whether a location is believed is read for the time itself, below.
     let seats = monitor.looks_from.iter().filter_map(|key| around.locations.get(key));
     let seats = seats.map(|row| Seat {
         key: row.location,
@@ -266,21 +266,37 @@ async fn scene(
     let intervals = store::timeline::between(conn, key, from, to).await?;
     let paused = intervals.iter().filter(|one| one.state == StateOf::Paused.code());
     let end = to.as_millisecond();
-    let pauses = paused.map(|one| {
-        (one.from_at.as_millisecond(), one.to_at.map_or(end, |at| at.as_millisecond()))
-    });
+    let pauses = paused
+        .map(|one| (one.from_at.as_millisecond(), one.to_at.map_or(end, |at| at.as_millisecond())));
     let stops = store::chores::not_running(conn, from, to).await?;
     let stops: Vec<_> =
         stops.iter().map(|(from, to)| (from.as_millisecond(), to.as_millisecond())).collect();
+    let mut withheld = Vec::new();
+    for row in store::replay::withheld(conn, key, from, to).await? {
+        let Some(standing) = standing_of(&row.standing) else { continue };
+        let end = row.to_at.map_or(end, |at| at.as_millisecond());
+        let from = row.from_at.as_millisecond();
+        withheld.push(Withheld { location: row.location, from, to: end, standing });
+    }
     let longest = store::chores::longest_stale_after(conn).await? * 1_000;
     Ok(Scene {
         seats: seats.collect(),
         windows: windows.collect(),
         pauses: pauses.collect(),
         stops: replay::stops(&stops, longest),
-        withheld: Vec::new(),
-        over_cap: Vec::new(),
+        withheld,
     })
+}
+
+/// Words of [`store::replay::withheld`].
+fn standing_of(word: &str) -> Option<Standing> {
+    match word {
+        "believe" => Some(Standing::Counted),
+        "distrust" => Some(Standing::Distrusted),
+        "quarantined" => Some(Standing::Quarantined),
+        "divergent" => Some(Standing::Divergent),
+        _ => None,
+    }
 }
 
 fn caveats_of(past: &Past, lanes: &[Lane], body: &ReplayOf) -> Vec<String> {
@@ -291,7 +307,8 @@ fn caveats_of(past: &Past, lanes: &[Lane], body: &ReplayOf) -> Vec<String> {
     let heard: HashSet<_> = past.told.iter().map(|told| told.location).collect();
     let begins = past.told.first().map_or(past.to, |told| instant(told.received));
     let known = caveats::Known {
-        edited: past.monitor.updated_at > begins && past.monitor.updated_at < past.to
+        edited: past.monitor.updated_at > begins
+            && past.monitor.updated_at < past.to
             && past.monitor.revision > 1,
         cut: past.cut,
         excluded: body.overrides.exclude_locations.len(),

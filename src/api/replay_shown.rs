@@ -168,7 +168,8 @@ impl Replay {
             for trouble in troubles {
                 let delay = trouble.delay(&accounts, index, from);
                 let own = trouble.incidents.get(index).into_iter().flatten();
-                let mut told = own.filter(|i| accounts[index].get(**i).is_some_and(|s| !s.suppressed));
+                let mut told =
+                    own.filter(|i| accounts[index].get(**i).is_some_and(|s| !s.suppressed));
                 if let Some(first) = told.next().and_then(|i| lane.incidents.get_mut(*i)) {
                     first.delay_ms = delay;
                 }
@@ -180,7 +181,11 @@ impl Replay {
             .map(|trouble| ReplayTrouble {
                 from: At(instant(trouble.from)),
                 to: trouble.to.map(|at| At(instant(at))),
-                incidents: trouble.incidents.iter().map(|l| l.iter().map(count).collect()).collect(),
+                incidents: trouble
+                    .incidents
+                    .iter()
+                    .map(|l| l.iter().map(count).collect())
+                    .collect(),
             })
             .collect();
     }

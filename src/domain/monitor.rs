@@ -104,7 +104,8 @@ pub enum Preset {
 }
 
 /// How many of the eligible locations must agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Quorum {
     Majority,
     AtLeast(u32),
@@ -172,8 +173,9 @@ pub struct PolicySpec {
     pub reopen_within_s: Option<f64>,
 }
 
-/// A policy with every number in place; spans in milliseconds (spec: decision 5.10).
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A policy with every number in place; spans in milliseconds (spec: decision 5.10). It is stored so with
+/// every decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub interval: Millis,
     pub timeout: Millis,

@@ -49,7 +49,8 @@ pub async fn reports(
     .fetch(conn);
     let mut all = Vec::new();
     while let Some(r) = rows.try_next().await? {
-        let (Some(outcome), Some(kind)) = (Outcome::from_code(r.outcome), RunKind::from_code(r.kind))
+        let (Some(outcome), Some(kind)) =
+            (Outcome::from_code(r.outcome), RunKind::from_code(r.kind))
         else {
             continue;
         };
@@ -106,6 +107,47 @@ pub async fn windows(
         end_at: r.end_at.to_jiff(),
         suppress_alerts: r.suppress_alerts,
         pause_probes: r.pause_probes,
+    })
+    .fetch_all(conn)
+    .await
+}
+
+/// A stretch in which a location's vote did not count as usual.
+#[derive(Debug, Clone)]
+pub struct WithheldRow {
+    pub location: LocationKey,
+    /// `believe distrust quarantined divergent`
+    pub standing: String,
+    pub from_at: Timestamp,
+    pub to_at: Option<Timestamp>,
+}
+
+/// Stretches that touch [from, to), those by hand first.
+pub async fn withheld(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    from: Timestamp,
+    to: Timestamp,
+) -> sqlx::Result<Vec<WithheldRow>> {
+    sqlx::query!(
+        r#"select location_id as "location_id!", standing as "standing!", from_at as "from_at!: jiff_sqlx::Timestamp",
+                  to_at as "to_at?: jiff_sqlx::Timestamp"
+           from (select 1 as place, location_id, kind as standing, from_at, least(until_at, ended_at) as to_at from location_trust
+                 union all
+                 select 2, location_id, 'quarantined', since_at, to_at from location_quarantine
+                 union all
+                 select 3, location_id, 'divergent', since_at, to_at from location_divergent where monitor_id = $1) as w
+           where from_at < $3 and (to_at is null or to_at > $2)
+           order by place, from_at, location_id"#,
+        monitor.0,
+        from.to_sqlx(),
+        to.to_sqlx(),
+    )
+    .map(|r| WithheldRow {
+        location: LocationKey(r.location_id),
+        standing: r.standing,
+        from_at: r.from_at.to_jiff(),
+        to_at: r.to_at.map(|at| at.to_jiff()),
     })
     .fetch_all(conn)
     .await

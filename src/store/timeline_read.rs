@@ -53,6 +53,40 @@ pub async fn decisions(
     .await
 }
 
+/// The same, oldest first, after `after`.
+pub async fn decisions_in_order(
+    conn: &mut PgConnection,
+    monitor: MonitorKey,
+    span: (Timestamp, Timestamp),
+    after: Option<(Timestamp, i64)>,
+    limit: i64,
+) -> sqlx::Result<Vec<DecisionRow>> {
+    let (after_at, after_id) = after.unzip();
+    sqlx::query!(
+        "select decision_id, at, rule, state, changed, sentence, inputs from decision
+         where monitor_id = $1 and at >= $2 and at < $3
+           and ($4::timestamptz is null or (at, decision_id) > ($4, $5::int8))
+         order by at, decision_id limit $6",
+        monitor.0,
+        span.0.to_sqlx(),
+        span.1.to_sqlx(),
+        after_at.map(|t| t.to_sqlx()) as _,
+        after_id,
+        limit
+    )
+    .map(|r| DecisionRow {
+        id: r.decision_id,
+        at: r.at.to_jiff(),
+        rule: r.rule,
+        state: r.state,
+        changed: r.changed,
+        sentence: r.sentence,
+        inputs: r.inputs,
+    })
+    .fetch_all(conn)
+    .await
+}
+
 /// How often late reports have changed a monitor's past.
 pub async fn revision(conn: &mut PgConnection, monitor: MonitorKey) -> sqlx::Result<i32> {
     let revision = sqlx::query_scalar!(

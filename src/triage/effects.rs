@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::context::Context;
 use super::{Decided, Triage, at, escalate};
 use crate::domain::decision::ballot::ballots;
+use crate::domain::decision::basis::Basis;
 use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What, explain};
 use crate::domain::escalation::route::Own;
 use crate::domain::fields::text_map;
@@ -365,9 +366,19 @@ async fn write_decision(
             "votes": location_lines(context, one),
             "changes": changes,
             "events": events,
+            "basis": basis(context, one),
         }),
     };
     store::timeline::insert_decision(conn, &decision).await
+}
+
+/// What the verdict can be taken from again; none of a pause, which drops the votes.
+fn basis(context: &Context, one: &Decided) -> Option<Basis> {
+    if one.live.state == State::Paused {
+        return None;
+    }
+    let given = one.config.given(context);
+    Some(Basis::of(&one.live, &one.config.inputs(&given, context, at(one.step.at))))
 }
 
 fn verdict_json(one: &Decided) -> serde_json::Value {

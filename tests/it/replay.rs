@@ -5,11 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use quorate::{
     api::auth::Role,
     domain::{
+        decision::basis::Basis,
         ids::LocationKey,
         observation::{Class, Outcome, RunKind},
     },
     store,
     triage::{Delivered, ReportBatch, Reported},
+    upkeep::Upkeep,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -194,9 +196,8 @@ async fn another_policy_is_held_against_what_happened() {
     assert!((119_000..=121_000).contains(&longer), "{longer}");
     assert_eq!(held["caveats"].as_array().unwrap().len(), 1, "{}", held["caveats"]);
 
-    let without = past
-        .replay(span(json!({ "overrides": { "exclude_locations": ["us", "ap"] } })))
-        .await;
+    let without =
+        past.replay(span(json!({ "overrides": { "exclude_locations": ["us", "ap"] } }))).await;
     assert_eq!(lane(&without, "tried")["odds"]["n"], 1);
     assert_eq!(lane(&without, "tried")["sums"]["missed"], 0, "one location sees the outage too");
 
@@ -222,7 +223,11 @@ async fn a_pause_and_withdrawn_maintenance_are_part_of_the_past() {
         story.iter().map(|one| one.2.clone()).collect::<Vec<_>>()
     };
     assert_eq!(events(&real), events(&present), "{real:#?}\n{present:#?}");
-    assert!(replay["caveats"][0].as_str().unwrap().contains("was changed"), "{}", replay["caveats"]);
+    assert!(
+        replay["caveats"][0].as_str().unwrap().contains("was changed"),
+        "{}",
+        replay["caveats"]
+    );
 }
 
 #[tokio::test]
@@ -259,4 +264,140 @@ async fn what_is_too_much_or_makes_no_sense_is_refused() {
     assert!(refused, "ten at once are enough");
     let other = store::id_at(past.start);
     past.api.post(&format!("monitors/{other}/replay"), json!({})).await;
+}
+
+#[tokio::test]
+async fn every_stored_decision_comes_to_the_same_verdict_again() {
+    let mut past = Past::new().await;
+    past.run(5_400, troubled).await;
+    let stored: Vec<Value> =
+        sqlx::query_scalar("select inputs from decision order by at, decision_id")
+            .fetch_all(past.api.db.pool())
+            .await
+            .unwrap();
+    assert!(stored.len() > 30, "{}", stored.len());
+    for inputs in &stored {
+        let basis: Basis = serde_json::from_value(inputs["basis"].clone()).unwrap();
+        let verdict = basis.judge();
+        let count = |name: &str| inputs["verdict"][name].as_u64().unwrap() as usize;
+        assert_eq!(inputs["verdict"]["raw"], verdict.raw.name());
+        assert_eq!((count("n"), count("e"), count("q")), (verdict.n, verdict.e, verdict.q));
+        assert_eq!((count("d"), count("u")), (verdict.d, verdict.u));
+        let ballots = basis.ballots();
+        let votes = inputs["votes"].as_array().unwrap();
+        for (ballot, vote) in ballots.iter().zip(votes) {
+            assert_eq!(
+                (vote["vote"].as_str().unwrap(), vote["saw"].as_str().unwrap()),
+                (ballot.vote.name(), ballot.saw.as_str())
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_incident_is_told_decision_by_decision() {
+    let mut past = Past::new().await;
+    past.run(1_300, |location, second| (600..900).contains(&second) && location < 2).await;
+    let incidents = past.api.get("incidents").await.is(200);
+    let id = text(&incidents["items"][0]["id"]);
+    let path = format!("incidents/{id}/decisions");
+    let all = past.api.get(&path).await.is(200);
+    let steps = all["items"].as_array().unwrap();
+    assert!(steps.len() >= 5, "{all}");
+    assert_eq!(steps[0]["turns"][0]["to"], "suspect", "it begins with the first failing result");
+    assert_eq!(steps.last().unwrap()["events"], json!(["resolved"]));
+    assert!(steps.iter().any(|step| step["events"] == json!(["opened:down"])), "{all}");
+    assert!(steps.iter().all(|step| step["again"] == "same"), "{all}");
+    assert!(steps.iter().any(|step| step["hold"]["toward"] == "up"), "{all}");
+    let first = &steps[0]["votes"][0];
+    assert_eq!(
+        (&first["vote"], &first["run"], &first["needed"]),
+        (&json!("suspect"), &json!(1), &json!(2))
+    );
+    assert_eq!((&steps[0]["verdict"]["n"], &steps[0]["verdict"]["q"]), (&json!(3), &json!(2)));
+
+    // In pages, in the same order; and what an older version stored is shown without being taken again.
+    let page = past.api.get(&format!("{path}?limit=2")).await.is(200);
+    let next =
+        past.api.get(&format!("{path}?limit=500&cursor={}", text(&page["next"]))).await.is(200);
+    let joined =
+        [page["items"].as_array().unwrap().clone(), next["items"].as_array().unwrap().clone()];
+    assert_eq!(&joined.concat(), steps);
+    sqlx::query("update decision set inputs = inputs - 'basis'")
+        .execute(past.api.db.pool())
+        .await
+        .unwrap();
+    let older = past.api.get(&path).await.is(200);
+    let step = &older["items"][0];
+    assert_eq!(
+        (&step["again"], &step["votes"][0]["vote"]),
+        (&json!("not_kept"), &json!("suspect"))
+    );
+    assert_eq!(step["votes"][0]["run"], Value::Null);
+}
+
+#[tokio::test]
+async fn how_often_locations_fail_is_measured_from_history() {
+    let past = Past::new().await;
+    let pool = past.api.db.pool();
+    let key: i32 =
+        sqlx::query_scalar("select monitor_id from monitor").fetch_one(pool).await.unwrap();
+    // Twenty days of quarter hours: a location that fails by itself, one with too little, one at which most
+    // of a quarter failed together with the others.
+    sqlx::query(
+        "insert into rollup_quarter (monitor_id, at, location_id, runs, passes, fails, errors, events_ok, events_fail,
+             events_invalid, sum_us, sketch, first_fails, retried, retried_fail)
+         select $1, $2::text::timestamptz - n * interval '15 minutes', l.location_id, 20, 18, 2, 0, 14, 1, 0, 0, '', 1, 1, case when n % 2 = 0 then 1 else 0 end
+         from generate_series(1, 1920) n, location l where l.name = 'eu' or (l.name = 'us' and n < 100)",
+    )
+    .bind(key)
+    .bind(past.start.to_string())
+    .execute(pool)
+    .await
+    .unwrap();
+    let term = |odds: &Value, name: &str| {
+        let terms = odds["terms"].as_array().unwrap();
+        terms.iter().find(|term| term["name"].as_str().unwrap().starts_with(name)).unwrap().clone()
+    };
+    let path = format!("monitors/{}/odds", past.monitor);
+    let odds = past.api.get(&path).await.is(200);
+    let eu = term(&odds, "eu: one");
+    assert_eq!(
+        (&eu["source"], &eu["counted"], &eu["measured_on"]),
+        (&json!("measured"), &json!(28_800), &json!("monitor"))
+    );
+    assert!((eu["value"].as_f64().unwrap() - 1.0 / 15.0).abs() < 0.001, "{eu}");
+    assert!((term(&odds, "eu: the retry")["value"].as_f64().unwrap() - 0.5).abs() < 0.01);
+    let us = term(&odds, "us: one");
+    assert_eq!(
+        (&us["source"], &us["counted"], &us["needed"]),
+        (&json!("assumed"), &json!(1_485), &json!(10_000))
+    );
+    assert_eq!(term(&odds, "such failures")["counted"], Value::Null);
+
+    // For a policy that is not saved, all monitors of the location count, summed by day.
+    let new = |name: &str| past.api.post("odds", json!({ "locations": [name] }));
+    assert_eq!(term(&new("eu").await.is(200), "eu: one")["source"], "assumed");
+    let upkeep = Upkeep::new(pool.clone(), past.api.clock.clone());
+    sqlx::query("insert into rollup_mark values ('quarter', $1::text::timestamptz)")
+        .bind(past.start.to_string())
+        .execute(pool)
+        .await
+        .unwrap();
+    let mut days = 0;
+    while upkeep.sum_odds(past.start).await.unwrap() {
+        days += 1;
+    }
+    assert_eq!(days, 30, "up to yesterday");
+    let odds = new("eu").await.is(200);
+    let eu = term(&odds, "eu: one");
+    assert_eq!((&eu["source"], &eu["measured_on"]), (&json!("measured"), &json!("location")));
+    assert!(odds["false_alerts_per_month"].as_f64().unwrap() > 100.0, "{odds}");
+    // A quarter in which most failed says something of the target, not of the location.
+    sqlx::query("update rollup_quarter set passes = 1, fails = 19, first_fails = 15")
+        .execute(pool)
+        .await
+        .unwrap();
+    let odds = past.api.get(&path).await.is(200);
+    assert_eq!(term(&odds, "eu: one")["measured_on"], "location");
 }

@@ -3,6 +3,7 @@
 //! function of its arguments, so any decision can be replayed and explained.
 
 pub mod ballot;
+pub mod basis;
 pub mod dissent;
 pub mod explain;
 pub mod flap;

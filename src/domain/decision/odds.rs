@@ -317,7 +317,10 @@ mod tests {
     #[test]
     fn priors_hold_until_there_are_enough_attempts() {
         let few = Term::fails(500, 9_999);
-        assert_eq!((few.value, few.source, few.counted), (PRIOR_FAILS, Source::Assumed, Some(9_999)));
+        assert_eq!(
+            (few.value, few.source, few.counted),
+            (PRIOR_FAILS, Source::Assumed, Some(9_999))
+        );
         let measured = Term::fails(99, 10_000);
         assert_eq!(measured.source, Source::Measured);
         assert!((measured.value - 0.01).abs() < 0.0001);

@@ -53,7 +53,9 @@ pub fn of(present: &Policy, tried: &Policy, told: &[Told], known: Known) -> Vec<
         all.push("The monitor was changed within this span; its present settings are taken for all of it, so that even the present policy may come to something else than happened.".to_owned());
     }
     if known.cut {
-        all.push("Single results are not kept further back; the span begins where they do.".to_owned());
+        all.push(
+            "Single results are not kept further back; the span begins where they do.".to_owned(),
+        );
     }
     if known.absent > 0 {
         let many = known.absent > 1;

@@ -137,7 +137,8 @@ pub fn sums(
         sums.brief += u32::from(brief && !spell.suppressed);
     }
     for trouble in troubles {
-        let (own, others) = (trouble.heard(accounts, account).count(), trouble.heard(accounts, other).count());
+        let (own, others) =
+            (trouble.heard(accounts, account).count(), trouble.heard(accounts, other).count());
         if others == 0 {
             sums.alone += count(own);
         } else if own == 0 {
@@ -162,7 +163,11 @@ mod tests {
     #[test]
     fn what_overlaps_in_any_account_is_one_trouble() {
         let real = vec![spell(100, 110, Some(500)), spell(2_000, 2_010, None)];
-        let tried = vec![spell(120, 180, Some(300)), spell(400, 430, Some(700)), spell(900, 905, Some(950))];
+        let tried = vec![
+            spell(120, 180, Some(300)),
+            spell(400, 430, Some(700)),
+            spell(900, 905, Some(950)),
+        ];
         let accounts = [real, tried];
         let troubles = troubles(&accounts);
         let spans: Vec<_> = troubles.iter().map(|t| (t.from, t.to)).collect();

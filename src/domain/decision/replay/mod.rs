@@ -7,7 +7,9 @@ pub mod compare;
 #[cfg(test)]
 mod tests;
 
-use super::{Event, Inputs, Live, Seat, Seen, Standing, State, Step, What, pause, resume, step};
+use super::{
+    Event, Inputs, Live, Seat, Seen, Standing, State, Step, What, dissent, pause, resume, step,
+};
 use crate::domain::Millis;
 use crate::domain::ids::LocationKey;
 use crate::domain::incident::Severity;
@@ -41,7 +43,8 @@ pub struct Told {
     pub guessed: bool,
 }
 
-/// A location whose vote did not count for a while.
+/// A stretch in which a location's vote did not count as usual: set aside, distrusted, or believed by hand
+/// in spite of that (`Counted`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withheld {
     pub location: LocationKey,
@@ -65,9 +68,8 @@ pub struct Scene {
     pub windows: Vec<Window>,
     pub pauses: Vec<(Millis, Millis)>,
     pub stops: Vec<Stop>,
+    /// What was said by hand comes before what was found.
     pub withheld: Vec<Withheld>,
-    /// More locations were impaired than may be set aside.
-    pub over_cap: Vec<(Millis, Millis)>,
 }
 
 /// What happened to an incident.
@@ -160,8 +162,7 @@ pub fn run(policy: &Policy, scene: &Scene, told: &[Told], until: Millis) -> Vec<
 fn edges(scene: &Scene) -> Vec<Millis> {
     let pauses = scene.pauses.iter().flat_map(|(from, to)| [*from, *to]);
     let withheld = scene.withheld.iter().flat_map(|one| [one.from, one.to]);
-    let caps = scene.over_cap.iter().flat_map(|(from, to)| [*from, *to]);
-    let mut all: Vec<Millis> = pauses.chain(withheld).chain(caps).collect();
+    let mut all: Vec<Millis> = pauses.chain(withheld).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -172,6 +173,17 @@ impl Scene {
     fn awake(&self, at: Millis) -> Millis {
         let stop = self.stops.iter().find(|stop| stop.from <= at && at < stop.to);
         stop.map_or(at, |stop| stop.to)
+    }
+
+    /// As far as it is the same for all monitors; what was said by hand wins over what was found.
+    fn standing(&self, seat: &Seat, now: Millis) -> Standing {
+        let mut then = self.then(now).filter(|held| held.standing != Standing::Divergent);
+        let held = then.find(|held| held.location == seat.key);
+        held.map_or(seat.standing, |held| held.standing)
+    }
+
+    fn then(&self, now: Millis) -> impl Iterator<Item = &Withheld> {
+        self.withheld.iter().filter(move |held| held.from <= now && now < held.to)
     }
 
     fn grace(&self, now: Millis) -> Option<Millis> {
@@ -217,18 +229,17 @@ impl Replay<'_> {
             resume(&mut self.live, now);
         }
         for (seat, usual) in self.seats.iter_mut().zip(&scene.seats) {
-            let held = scene
-                .withheld
-                .iter()
-                .find(|held| held.location == seat.key && held.from <= now && now < held.to);
-            seat.standing = held.map_or(usual.standing, |held| held.standing);
+            seat.standing = scene.standing(usual, now);
         }
+        let divergent = scene.then(now).filter(|held| held.standing == Standing::Divergent);
+        let divergent: Vec<LocationKey> = divergent.map(|held| held.location).collect();
+        dissent::set_aside(&mut self.seats, &divergent);
         let inputs = Inputs {
             policy: self.policy,
             check_version: self.version,
             seats: &self.seats,
             windows: &scene.windows,
-            over_cap: within(&scene.over_cap, now),
+            over_cap: false,
             grace_until: scene.grace(now),
             now,
         };

@@ -71,11 +71,8 @@ fn another_policy_comes_to_something_else() {
     let told = stored(&world);
     let count = |policy: &Policy| run(policy, &scene(&seats), &told, UNTIL).len();
     let usual = count(&policy);
-    let any = Policy {
-        quorum: crate::domain::monitor::Quorum::Any,
-        fail_after: 1,
-        ..policy.clone()
-    };
+    let any =
+        Policy { quorum: crate::domain::monitor::Quorum::Any, fail_after: 1, ..policy.clone() };
     assert!(count(&any) > usual, "one failing attempt of one location is enough");
     let patient = Policy { confirm_for: 150_000, ..policy.clone() };
     let late = run(&patient, &scene(&seats), &told, UNTIL);
@@ -115,12 +112,17 @@ fn who_was_withheld_does_not_count_and_may_be_counted_again() {
         to: 3_900_000,
         standing: Standing::Quarantined,
     };
+    let believed = Withheld { standing: Standing::Counted, ..held(0) };
     let partial = |scene: &Scene| {
         let courses = run(&policy, scene, &told, UNTIL);
         courses.iter().any(|c| (3_000_000..3_600_000).contains(&c.opened_at))
     };
     assert!(partial(&scene(&seats)));
     assert!(!partial(&Scene { withheld: vec![held(0), held(1)], ..scene(&seats) }));
+    let by_hand = vec![believed, held(0), Withheld { standing: Standing::Counted, ..held(1) }];
+    assert!(partial(&Scene { withheld: by_hand, ..scene(&seats) }), "what is said by hand wins");
+    let alone = Withheld { standing: Standing::Divergent, ..held(0) };
+    assert!(!partial(&Scene { withheld: vec![believed, alone], ..scene(&seats) }));
 }
 
 #[test]
