@@ -63,6 +63,9 @@
 //! * A failed check is a value with a reason ([`domain::observation::Class`]), never an `Err`.
 //! * The state of a monitor changes through [`triage`] only, under the lock of its live row. Lock order:
 //!   `agent_boot`, live rows in id order, incidents, the head of the assignments.
+//! * A decision is stored with all that it rests on, so that anybody can take it again
+//!   ([`domain::decision::basis`]); stored results can be decided under another policy
+//!   ([`domain::decision::replay`]).
 //! * A notice is written in the transaction that decides and sent after it: nothing is sent that was not
 //!   decided, and nothing decided is lost. Every attempt carries the same id.
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.

@@ -201,10 +201,10 @@ async fn another_policy_is_held_against_what_happened() {
     assert_eq!(lane(&without, "tried")["odds"]["n"], 1);
     assert_eq!(lane(&without, "tried")["sums"]["missed"], 0, "one location sees the outage too");
 
-    let missed = past.replay(span(json!({ "policy": { "fail_after": 12 } }))).await;
-    assert_eq!(lane(&missed, "tried")["sums"]["missed"], 1);
-    assert_eq!(lane(&missed, "tried")["sums"]["incidents"], 0);
-    let said = missed["caveats"][0].as_str().unwrap();
+    let missed = past.replay(span(json!({ "policy": { "confirm_for_s": 400 } }))).await;
+    assert_eq!(lane(&missed, "tried")["sums"]["missed"], 1, "it did not last so long");
+    let more = past.replay(span(json!({ "policy": { "fail_after": 4 } }))).await;
+    let said = more["caveats"][0].as_str().unwrap();
     assert!(said.contains("never made"), "{said}");
 }
 

@@ -12,6 +12,7 @@ import { deleteReports, makeReports } from "./support/reports.mjs";
 import { deleteSlo, makeSlo, makeWiderSlos } from "./support/slos.mjs";
 import { deleteStatusPage, makeStatusPage } from "./support/statuspages.mjs";
 import { startMail, startTarget, startWebhook } from "./support/sinks.mjs";
+import { stepThrough, tryPolicies } from "./support/whatif.mjs";
 
 const NAMES = ["eu-sim", "us-sim", "ap-sim"];
 const PASSWORD = "correct horse battery staple";
@@ -196,6 +197,10 @@ try {
   await page.getByRole("link", { name: "checkout" }).waitFor();
   await page.goBack();
   await page.getByText("Nothing matches.").waitFor();
+
+  const [over] = (await quorate.api("GET", "/incidents?state=resolved")).items;
+  await tryPolicies({ page, quorate, step, monitor: over.monitor.id });
+  await stepThrough({ page, quorate, step, incident: over.id });
 
   step("a fleet is added, its logs come, and one instance is named");
   await page.goto(`${quorate.url}/fleets`);

@@ -164,7 +164,12 @@ try {
     },
     180,
   );
-  const one = { monitor: `/monitors/${ids[0]}`, edit: `/monitors/${ids[0]}/edit`, filter: "/monitors?q=group:shop" };
+  const one = {
+    monitor: `/monitors/${ids[0]}`,
+    edit: `/monitors/${ids[0]}/edit`,
+    "what-if": `/monitors/${ids[0]}/what-if`,
+    filter: "/monitors?q=group:shop",
+  };
   const slo = { slo: `/slos/${slos[0]}`, "slo-edit": `/slos/${slos[0]}/edit` };
   const outside = await tellOutside(quorate, ids, slos);
   await until("every report is made", async () => {

@@ -400,10 +400,9 @@ fn reasons(
     for event in &step.events {
         if let Some(word) = event.word() {
             let detail = explain::event_detail(live, inputs, &event.what, &clock);
-            reasons.push((
-                Tone::Event,
-                detail.map_or(word.clone(), |detail| format!("{word}, {detail}")),
-            ));
+            let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
+            let silent = if event.suppressed { "; nobody is told: maintenance" } else { "" };
+            reasons.push((Tone::Event, format!("{word}{detail}{silent}")));
         }
     }
     reasons

@@ -2,13 +2,17 @@
 //! what failing locations share that the others lack; who is not counted and why. Mail, chat, page and
 //! terminal say the same.
 
+mod event;
+
 use super::scope::{self, Attribute, Shared};
 use super::state::State;
 use super::verdict::{Counted, Raw, Verdict, counted};
 use super::vote::VoteState;
-use super::{Inputs, Live, Seat, Standing, Step, What};
+use super::{Inputs, Live, Seat, Standing, Step};
 use crate::domain::Millis;
 use crate::domain::ids::LocationKey;
+
+pub use self::event::event_detail;
 
 /// Why this tick decided as it did: the whole sentence for a transition, a short one when it was
 /// decided to stay.
@@ -298,33 +302,6 @@ pub fn uncounted(
             }
             Some(_) => None,
         },
-    }
-}
-
-/// What an event says beyond its word, for a trace: `started at 144: the earliest run that carries it, at c`.
-pub fn event_detail(
-    live: &Live,
-    inputs: &Inputs<'_>,
-    what: &What,
-    clock: &dyn Fn(Millis) -> String,
-) -> Option<String> {
-    match what {
-        What::Opened { started_at, .. } => {
-            let first = counted(live, inputs, live.folded_at).find(|c| {
-                c.vote.state == VoteState::Down && c.vote.fails_since == Some(*started_at)
-            });
-            let at =
-                first.map(|c| format!(": the earliest run that carries it, at {}", c.seat.name));
-            Some(format!("started at {}{}", clock(*started_at), at.unwrap_or_default()))
-        }
-        What::Resolved { ended_at, .. } => Some(format!("ended at {}", clock(*ended_at))),
-        What::AfterMaintenance { started_at, .. } => {
-            Some(format!("counted from {}, the end of maintenance or later", clock(*started_at)))
-        }
-        What::FlapStart => {
-            Some("held open: it would have been the 4th change within 30\u{a0}min".to_owned())
-        }
-        _ => None,
     }
 }
 

@@ -435,11 +435,11 @@ mod tests {
             case(&F5, majority, 0.1, 0.4, 0.0, 9_000),
             case(&F5, majority, 0.1, 0.2, 0.2, 9_000),
             case(&F3, majority, 0.08, 0.3, 0.05, 9_000),
-            case(&three, majority, 0.02, 0.3, 0.0, 60_000),
-            case(&five, Quorum::AtLeast(2), 0.02, 0.2, 0.0, 40_000),
+            case(&three, majority, 0.03, 0.3, 0.0, 30_000),
+            case(&five, Quorum::AtLeast(2), 0.04, 0.25, 0.0, 15_000),
             case(&five, Quorum::Percent(80), 0.2, 0.6, 0.0, 9_000),
             case(&nine, majority, 0.16, 0.6, 0.0, 9_000),
-            case(&nine, Quorum::AtLeast(3), 0.05, 0.3, 0.0, 12_000),
+            case(&nine, Quorum::AtLeast(3), 0.06, 0.3, 0.0, 12_000),
         ]
         .into_iter()
         .enumerate()

@@ -71,7 +71,7 @@ export function VotesTable({ rows }: { rows: readonly VoteRow[] }) {
             <th scope="col">In a row</th>
             <th scope="col">Saw</th>
             <th scope="col">Reached</th>
-            <th scope="col">Last result{good === undefined ? "" : `, good for ${span(good)}`}</th>
+            <th scope="col">Last result{good ? `, good for ${span(good)}` : ""}</th>
             <th scope="col">Counts</th>
           </tr>
         </thead>

@@ -94,10 +94,10 @@ fn maintenance_keeps_it_silent_and_a_pause_ends_it() {
     assert!(courses[0].suppressed && courses[0].told == 0, "{courses:?}");
     let paused = Scene { pauses: vec![(7_100_000, 7_300_000)], ..scene(&seats) };
     let courses = run(&policy, &paused, &told, UNTIL);
-    let ends: Vec<_> = courses.iter().filter_map(|c| c.resolved_at).collect();
-    assert!(ends.contains(&7_100_000), "{ends:?}");
-    let again = courses.last().expect("still down after the pause");
-    assert!(again.reopened > 0 || again.opened_at >= 7_300_000, "{again:?}");
+    let all = words(&courses);
+    assert!(all.contains(&(7_100_000, "resolved".to_owned())), "{all:?}");
+    let again = all.iter().find(|(at, _)| *at >= 7_300_000).expect("still down after the pause");
+    assert_eq!(again.1, "reopened:down", "{all:?}");
 }
 
 #[test]

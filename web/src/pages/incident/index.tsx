@@ -20,6 +20,7 @@ import { useNow } from "../../lib/ticker";
 import { utc, when, zoneLabel } from "../../lib/time";
 import { tellUndo } from "../../lib/undo";
 import { readEvidence, seats } from "./evidence";
+import { DecidedCard } from "./DecidedCard";
 import { FleetCard } from "./FleetCard";
 import { NextCard } from "./NextCard";
 import { decidedWords, EventsCard, OthersCard, SawCard, ToldCard } from "./Parts";
@@ -99,6 +100,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         none="Nothing else was open at the same time."
       />
       <EventsCard incident={incident} now={now} />
+      <DecidedCard incident={incident} now={now} />
       <OthersCard
         title="Earlier"
         beside={

@@ -7,7 +7,7 @@ import { epoch, when } from "../../lib/time";
 type Report = Schemas["StateReport"];
 type Vote = Schemas["Vote"];
 
-const whyWords: Record<string, string> = {
+export const whyWords: Record<string, string> = {
   no_result: "no result yet",
   stale: "too old",
   disabled: "the location is switched off",

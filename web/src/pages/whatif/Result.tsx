@@ -1,34 +1,22 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { ButtonLink } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { StateWord } from "../../components/StateMark";
 import { Timeline } from "../../components/Timeline";
 import { useTwin } from "../../components/Twin";
 import { count, duration, NONE, odds, plural } from "../../lib/format";
 import { epoch, utc, when, zoneLabel } from "../../lib/time";
-import { delayWords, heard, lanes, laneWord, lasted, toldWords, verdict } from "./words";
+import { delayWords, heard, lanes, laneWord, lasted, toldWords } from "./words";
 
 type Replay = Schemas["Replay"];
 
-/** What a policy would have made of the span: the sentence, the lanes, the numbers, and what to bear in mind. */
-export function Result(props: { monitor: Schemas["Monitor"]; replay: Replay; policy: Schemas["PolicySpec"] }) {
-  const { monitor, replay, policy } = props;
+/** What a policy would have made of the span: the lanes, the numbers, and what to bear in mind. */
+export function Result({ monitor, replay }: { monitor: Schemas["Monitor"]; replay: Replay }) {
   const twin = useTwin();
   const from = epoch(replay.from) ?? 0;
   const to = epoch(replay.to) ?? from + 1;
   return (
     <>
-      <div className="headline" role="status">
-        <div>
-          <h2 className="big">{verdict(replay)}</h2>
-        </div>
-        <div className="actions">
-          <ButtonLink primary to={`/monitors/${monitor.id}/edit`} state={{ policy }}>
-            Use this policy
-          </ButtonLink>
-        </div>
-      </div>
       <Card
         title="Incidents"
         beside={`${when(from)} – ${when(to)} ${zoneLabel(to)} · ${plural(replay.results, "result")}; dashed is missed`}
@@ -98,8 +86,7 @@ function Numbers({ replay }: { replay: Replay }) {
               </th>
               <th scope="col" className="num">
                 Under
-                <br />
-                5 min
+                <br />5 min
               </th>
               <th scope="col" className="num">
                 Only here
@@ -213,9 +200,7 @@ function IncidentsTable({ replay }: { replay: Replay }) {
                 <StateWord state={one.suppressed ? "maintenance" : one.peak} />
               </td>
               <td className="nowrap">{delayWords(one.delay_ms)}</td>
-              <td className="nowrap">
-                {lasted({ from: one.started_at, to: one.ended_at, incidents: [] }, replay.to)}
-              </td>
+              <td className="nowrap">{lasted({ from: one.started_at, to: one.ended_at, incidents: [] }, replay.to)}</td>
             </tr>
           ))}
         </tbody>

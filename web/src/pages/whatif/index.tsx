@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useParams } from "react-router";
 import { api, http, type Schemas } from "../../api/client";
 import { useRole } from "../../api/session";
+import { ButtonLink } from "../../components/Button";
 import { Page } from "../../components/Page";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { readRange } from "../../lib/range";
@@ -10,7 +11,7 @@ import { useNow } from "../../lib/ticker";
 import { useUrlState } from "../../lib/useUrlState";
 import { WhatIfForm } from "./Form";
 import { Result } from "./Result";
-import { bodyOf, readAsked, writeAsked } from "./words";
+import { bodyOf, readAsked, verdict, writeAsked } from "./words";
 
 /** What if: another policy over a monitor's stored results, beside what really happened. */
 export function WhatIfPage() {
@@ -56,9 +57,18 @@ function WhatIf({ monitor }: { monitor: Schemas["Monitor"] }) {
     <>
       <div className="headline">
         <div>
-          <h1>What if {monitor.name} were judged by another policy?</h1>
+          <h1 aria-live="polite">
+            {asked && replay.data ? verdict(replay.data) : `What if ${monitor.name} were judged by another policy?`}
+          </h1>
           <p className="lead">Its stored results are decided once more. Nothing is saved until you say so.</p>
         </div>
+        {asked && replay.data && (
+          <div className="actions">
+            <ButtonLink primary to={`/monitors/${monitor.id}/edit`} state={{ policy: asked.policy }}>
+              Use this policy
+            </ButtonLink>
+          </div>
+        )}
       </div>
       <WhatIfForm
         monitor={monitor}
@@ -78,7 +88,7 @@ function WhatIf({ monitor }: { monitor: Schemas["Monitor"] }) {
       {asked !== null && replay.isError && !replay.data && (
         <Failed error={replay.error} retry={() => void replay.refetch()} />
       )}
-      {asked !== null && replay.data && <Result monitor={monitor} replay={replay.data} policy={asked.policy} />}
+      {asked !== null && replay.data && <Result monitor={monitor} replay={replay.data} />}
     </>
   );
 }

@@ -136,13 +136,15 @@ export function verdict(replay: Replay): string {
   if (real.incidents.length === 0 && tried.incidents.length === 0)
     return "Nothing was opened in this span, and this policy would have opened nothing either.";
   const parts = [
-    tried.sums.missed > 0 && `misses ${plural(tried.sums.missed, "trouble")} that were told`.replace(/(\b1\u00a0trouble) that were/, "$1 that was"),
+    tried.sums.missed > 0 &&
+      `misses ${plural(tried.sums.missed, "trouble")} that were told`.replace(
+        /(\b1\u00a0trouble) that were/,
+        "$1 that was",
+      ),
     tried.sums.alone > 0 && `opens ${count(tried.sums.alone, "more", "more")}`,
     later(real, tried),
   ].filter((part): part is string => typeof part === "string");
-  return parts.length === 0
-    ? "This policy would have told the same, as soon."
-    : `This policy ${list(parts)}.`;
+  return parts.length === 0 ? "This policy would have told the same, as soon." : `This policy ${list(parts)}.`;
 }
 
 const count = (n: number, one: string, many: string) => plural(n, one, many);
