@@ -1,4 +1,4 @@
-import { useForm } from "@mantine/form";
+import { type FormRulesRecord, useForm } from "@mantine/form";
 import { useEffect } from "react";
 import type { Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
@@ -20,8 +20,10 @@ export function WhatIfForm(props: {
   run: (asked: Asked) => void;
 }) {
   const { monitor, asked, error } = props;
-  const form = useForm<Values>({
+  const form = useForm({
     initialValues: valuesOf(asked ? { ...monitor, policy: asked.policy } : monitor),
+    // The server knows what cannot work.
+    validate: {} as FormRulesRecord<Values>,
   });
   const more = useForm({
     initialValues: {
