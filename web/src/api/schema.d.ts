@@ -611,6 +611,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/incidents/{id}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The decisions of an incident, oldest first. One that is about no monitor has none. */
+        get: operations["list_incident_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/incidents/{id}/note": {
         parameters: {
             query?: never;
@@ -976,6 +993,27 @@ export interface paths {
         get: operations["get_monitor_odds"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/monitors/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs a monitor's stored results once more through the rules: under the present policy, the one that is
+         *     tried, and "any one location", beside what really happened. Attempts stay those that were made; `caveats`
+         *     says what that means here. Rate-limited by caller.
+         */
+        post: operations["replay_monitor"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2034,6 +2072,11 @@ export interface components {
             /** @description What those who know of it are told with it; 1 to 4,000 characters. */
             note?: string | null;
         };
+        /**
+         * @description Whether the stored inputs come to the stored verdict when it is taken again now.
+         * @enum {string}
+         */
+        Again: "same" | "differs" | "not_kept";
         Agent: {
             /**
              * Format: int32
@@ -2495,6 +2538,26 @@ export interface components {
             rule: string;
             sentence: string;
             state: components["schemas"]["MonitorState"];
+        };
+        /** @description One decision of an incident. */
+        DecisionStep: {
+            again: components["schemas"]["Again"];
+            at: components["schemas"]["Instant"];
+            /** @description False: it was decided to stay. */
+            changed: boolean;
+            /** @description As in a trace: `opened:down`. */
+            events: string[];
+            hold?: components["schemas"]["Hold"] | null;
+            /** Format: int64 */
+            id: number;
+            rule: string;
+            sentence: string;
+            state: components["schemas"]["MonitorState"];
+            /** @description Votes that changed with it. */
+            turns: components["schemas"]["VoteTurn"][];
+            verdict: components["schemas"]["StepVerdict"];
+            /** @description One per configured location, fails first, uncounted last. */
+            votes: components["schemas"]["StepVote"][];
         };
         Delivery: {
             answer?: string | null;
@@ -3458,6 +3521,8 @@ export interface components {
             op: string;
             value: Record<string, unknown>;
         };
+        /** @enum {string} */
+        LaneKey: "real" | "present" | "tried" | "any_one";
         /** @description What a schedule made last, and how its delivery went; what is neither delivered nor failed is still tried. */
         LastReports: {
             /** @description What the other side said last to one that was not delivered. */
@@ -3592,6 +3657,29 @@ export interface components {
                 rule: string;
                 sentence: string;
                 state: components["schemas"]["MonitorState"];
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_DecisionStep: {
+            items: {
+                again: components["schemas"]["Again"];
+                at: components["schemas"]["Instant"];
+                /** @description False: it was decided to stay. */
+                changed: boolean;
+                /** @description As in a trace: `opened:down`. */
+                events: string[];
+                hold?: components["schemas"]["Hold"] | null;
+                /** Format: int64 */
+                id: number;
+                rule: string;
+                sentence: string;
+                state: components["schemas"]["MonitorState"];
+                /** @description Votes that changed with it. */
+                turns: components["schemas"]["VoteTurn"][];
+                verdict: components["schemas"]["StepVerdict"];
+                /** @description One per configured location, fails first, uncounted last. */
+                votes: components["schemas"]["StepVote"][];
             }[];
             next?: string | null;
         };
@@ -4796,6 +4884,11 @@ export interface components {
             /** Format: uuid */
             session: string;
         };
+        /**
+         * @description Whose attempts a term is measured from.
+         * @enum {string}
+         */
+        Measured: "monitor" | "location";
         /** @description A monitor with everything that was set. */
         Monitor: {
             /** @description Ids of channels; null means the default channels. */
@@ -5447,11 +5540,23 @@ export interface components {
         };
         OddsTerm: {
             /**
+             * Format: int64
+             * @description How many attempts, or failures that were tried again, there have been in 30 days; null for what is never
+             *     measured.
+             */
+            counted?: number | null;
+            /**
              * Format: uuid
              * @description Null for a term that belongs to no single location.
              */
             location?: string | null;
+            measured_on?: components["schemas"]["Measured"] | null;
             name: string;
+            /**
+             * Format: int64
+             * @description How many it takes to be measured.
+             */
+            needed?: number | null;
             /** @description `measured` or `assumed` */
             source: string;
             /** Format: double */
@@ -5470,6 +5575,14 @@ export interface components {
             felt?: boolean | null;
             /** Format: int64 */
             runs: number;
+        };
+        Overrides: {
+            /** @description Ids or names of locations that are left out, as if they were not configured. */
+            exclude_locations?: string[];
+            /** @description Whether maintenance keeps alerts silent as it did then. */
+            maintenance?: components["schemas"]["Treatment"];
+            /** @description Whether locations were kept from voting as they were then. */
+            quarantine?: components["schemas"]["Treatment"];
         };
         Overview: {
             /** @description Over all monitors, whatever the filter. */
@@ -5747,6 +5860,113 @@ export interface components {
              * @description From failure to removal, and how far that may be off.
              */
             ttr_ms?: number | null;
+        };
+        /** @description One past, told several times. */
+        Replay: {
+            /** @description What this replay cannot know, one sentence each. */
+            caveats: string[];
+            /** @description The span that was replayed: not before single results are kept. */
+            from: components["schemas"]["Instant"];
+            /** @description `real` first, then `present`, `tried` and `any_one`. */
+            lanes: components["schemas"]["ReplayLane"][];
+            /**
+             * Format: int64
+             * @description Results that went into it, those of a while before the span included.
+             */
+            results: number;
+            to: components["schemas"]["Instant"];
+            /** @description Times in which at least one of them has an incident, in order. */
+            troubles: components["schemas"]["ReplayTrouble"][];
+        };
+        ReplayEvent: {
+            at: components["schemas"]["Instant"];
+            /** @description As in a trace: `opened:down`. */
+            kind: string;
+            sentence: string;
+        };
+        ReplayIncident: {
+            /** @description It was there before the span, so that its beginning says nothing. */
+            before: boolean;
+            /**
+             * Format: int64
+             * @description From the beginning of the trouble to its first alert; null if it was there before, or is not told.
+             */
+            delay_ms?: number | null;
+            ended_at?: components["schemas"]["Instant"] | null;
+            events: components["schemas"]["ReplayEvent"][];
+            flapping: boolean;
+            /**
+             * Format: uuid
+             * @description Of one that happened; null for one that would have.
+             */
+            id?: string | null;
+            low: boolean;
+            opened_at: components["schemas"]["Instant"];
+            peak: components["schemas"]["Severity"];
+            resolved_at?: components["schemas"]["Instant"] | null;
+            /** @description At last, and at its worst. */
+            severity: components["schemas"]["Severity"];
+            started_at: components["schemas"]["Instant"];
+            /** @description Maintenance keeps it silent. */
+            suppressed: boolean;
+            /**
+             * Format: int32
+             * @description Messages to each channel.
+             */
+            told: number;
+        };
+        ReplayLane: {
+            /** @description In order of opening. */
+            incidents: components["schemas"]["ReplayIncident"][];
+            key: components["schemas"]["LaneKey"];
+            odds?: components["schemas"]["Odds"] | null;
+            policy?: components["schemas"]["PolicySpec"] | null;
+            sums: components["schemas"]["ReplaySums"];
+        };
+        ReplayOf: {
+            from?: components["schemas"]["Instant"] | null;
+            /** @description What else would be different with the policy that is tried. */
+            overrides?: components["schemas"]["Overrides"];
+            policy?: components["schemas"]["PolicySpec"] | null;
+            to?: components["schemas"]["Instant"] | null;
+        };
+        /** @description A lane in numbers, against what happened; what happened is held against the policy that is tried. */
+        ReplaySums: {
+            /**
+             * Format: int32
+             * @description Told incidents that the other does not have.
+             */
+            alone: number;
+            /**
+             * Format: int32
+             * @description Told incidents of less than five minutes.
+             */
+            brief: number;
+            /** Format: int64 */
+            delay_longest_ms?: number | null;
+            /**
+             * Format: int64
+             * @description From the beginning of a trouble to its alert.
+             */
+            delay_median_ms?: number | null;
+            /** Format: int32 */
+            incidents: number;
+            /**
+             * Format: int32
+             * @description Troubles that the other tells and this one does not.
+             */
+            missed: number;
+            /**
+             * Format: int32
+             * @description Messages to each channel.
+             */
+            told: number;
+        };
+        ReplayTrouble: {
+            from: components["schemas"]["Instant"];
+            /** @description By lane, in their order: which of its incidents belong to it. */
+            incidents: number[][];
+            to?: components["schemas"]["Instant"] | null;
         };
         /** @description When reports are made, of what, and where they go. */
         ReportSchedule: {
@@ -6721,6 +6941,68 @@ export interface components {
             status: components["schemas"]["StatusProgress"];
             text: string;
         };
+        /** @description The numbers of a verdict. */
+        StepVerdict: {
+            /**
+             * Format: int32
+             * @description How many see it down, and how many up.
+             */
+            d: number;
+            /**
+             * Format: int32
+             * @description Votes that count, and the fewest that may.
+             */
+            e: number;
+            /** Format: int32 */
+            e_min: number;
+            /**
+             * Format: int32
+             * @description Networks and regions that must agree.
+             */
+            min_domains: number;
+            /** Format: int32 */
+            min_regions: number;
+            /**
+             * Format: int32
+             * @description Configured locations.
+             */
+            n: number;
+            /**
+             * Format: int32
+             * @description How many must agree that it is down.
+             */
+            q: number;
+            /** @description `up degraded_slow degraded_intermittent partial down down_low undecided insufficient` */
+            raw: string;
+            /** Format: int32 */
+            u: number;
+        };
+        StepVote: {
+            address?: string | null;
+            /** Format: int64 */
+            age_ms?: number | null;
+            counts: boolean;
+            domain: string;
+            location: string;
+            /**
+             * Format: int32
+             * @description How many in a row make the next step.
+             */
+            needed?: number | null;
+            region: string;
+            /**
+             * Format: int32
+             * @description Fails or passes in a row; null where that is not kept.
+             */
+            run?: number | null;
+            run_of?: components["schemas"]["Outcome"] | null;
+            saw: string;
+            /** Format: double */
+            stale_after_s?: number | null;
+            vote: components["schemas"]["VoteWord"];
+            /** @description `no_result stale disabled quarantined distrusted divergent`, or words of an older decision. */
+            why_not?: string | null;
+        };
         StripPiece: {
             evidence_stale: boolean;
             from: components["schemas"]["Instant"];
@@ -6769,6 +7051,8 @@ export interface components {
         };
         /** @enum {string} */
         ToldByWord: "own" | "route" | "default";
+        /** @enum {string} */
+        Treatment: "as_it_was" | "ignored";
         /** @description A check to try without storing anything. */
         TryCheck: {
             check: components["schemas"]["Check"];
@@ -6847,6 +7131,13 @@ export interface components {
             vote: components["schemas"]["VoteWord"];
             /** @description Why it does not count: `no_result stale disabled quarantined distrusted divergent` */
             why_not?: string | null;
+        };
+        VoteTurn: {
+            /** @description Start of the attempt that did it. */
+            at: string;
+            from: string;
+            location: string;
+            to: string;
         };
         /** @enum {string} */
         VoteWord: "none" | "up" | "slow" | "suspect" | "down" | "recovering";
@@ -8181,6 +8472,32 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    list_incident_decisions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_DecisionStep"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     note_incident: {
         parameters: {
             query?: never;
@@ -8935,6 +9252,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Odds"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    replay_monitor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayOf"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replay"];
                 };
             };
             "4XX": components["responses"]["Error"];
