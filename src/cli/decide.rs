@@ -1,6 +1,7 @@
 //! `quorate decide`: replays recorded observations through the rules and says why each decision fell.
 
 mod scenario;
+mod settings;
 mod trace;
 
 use std::io::Read;

@@ -159,6 +159,30 @@ fn what_cannot_be_replayed_names_the_field_and_exits_2() {
             r#"[{"fleet":{"a":["eu","P1"]},"until":5,"maint":[1]}]"#,
             "[0].maint: must be [start, end]",
         ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"maint":[9,3]}]"#,
+            "[0].maint: ends before it starts",
+        ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"cfg":{"confirm_for":-1}}]"#,
+            "[0].cfg.confirm_for: must not be less than 0 seconds",
+        ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"cfg":{"quorum":"percent","percent":101}}]"#,
+            "[0].cfg.percent: is out of range",
+        ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"obs":[[1,"a","pass",100,7]]}]"#,
+            "[0].obs[0][4]: 7 is not scheduled",
+        ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"obs":[[1,"a","pass","fast"]]}]"#,
+            "[0].obs[0][3]: must be a number of milliseconds",
+        ),
+        (
+            r#"[{"fleet":{"a":["eu","P1"]},"until":5,"obs":[{"at":1}]}]"#,
+            "[0].obs[0]: must be [seconds, location, outcome",
+        ),
     ];
     for (document, message) in cases {
         let output = decide(document, &["--json"], &[]);

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::settings::{self, list, millis, number};
 use crate::domain::decision::{Event, Flag, Inputs, Live, Seat, Seen, Standing, Step, step};
 use crate::domain::ids::LocationKey;
 use crate::domain::location;
 use crate::domain::maintenance::{Switches, Window};
-use crate::domain::monitor::{Policy, Quorum};
+use crate::domain::monitor::Policy;
 use crate::domain::observation::{Outcome, RunKind};
 use crate::domain::{Invalid, Millis};
 
@@ -186,7 +187,7 @@ pub(super) fn parse(text: &str) -> Result<File, Invalid> {
 fn scenario(value: &Value) -> Result<Scenario, Invalid> {
     let map = value.as_object().ok_or_else(|| Invalid::new("", "must be an object"))?;
     let mut seats = fleet(map)?;
-    let policy = policy(map.get("cfg"), seats.len())?;
+    let policy = settings::policy(map.get("cfg"), seats.len())?;
     let over_cap = set_aside(map.get("impaired"), &mut seats)?;
     let until = millis(map.get("until"), "until")?.div_euclid(1000);
     if !(0..=LONGEST).contains(&until) {
@@ -200,11 +201,15 @@ fn scenario(value: &Value) -> Result<Scenario, Invalid> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     seen.sort_by_key(|seen| seen.received);
+    let expect = map.get("expect").filter(|expect| !expect.is_null());
+    if expect.is_some_and(|expect| !expect.is_object()) {
+        return Err(Invalid::new("expect", "must be an object"));
+    }
     Ok(Scenario {
         id: map.get("id").cloned().unwrap_or(Value::Null),
         title: map.get("title").and_then(Value::as_str).unwrap_or_default().to_owned(),
         windows: windows(map.get("maint"))?,
-        expect: map.get("expect").filter(|expect| !expect.is_null()).cloned(),
+        expect: expect.cloned(),
         seats,
         policy,
         over_cap,
@@ -266,18 +271,24 @@ fn windows(value: Option<&Value>) -> Result<Vec<Window>, Invalid> {
     };
     pairs
         .iter()
-        .map(|pair| match pair.as_slice() {
-            [start, end] => Ok(Window {
-                start: millis(Some(start), "maint")?,
-                end: millis(Some(end), "maint")?,
-                switches: Switches::default(),
-            }),
-            _ => Err(Invalid::new("maint", "must be [start, end] or null")),
+        .map(|pair| {
+            let [start, end] = pair.as_slice() else {
+                return Err(Invalid::new("maint", "must be [start, end], a list of them, or null"));
+            };
+            let (start, end) = (millis(Some(start), "maint")?, millis(Some(end), "maint")?);
+            if end < start {
+                return Err(Invalid::new("maint", "ends before it starts"));
+            }
+            Ok(Window { start, end, switches: Switches::default() })
         })
         .collect()
 }
 
 fn observation(value: &Value, seats: &[Seat]) -> Result<Seen, Invalid> {
+    if !value.as_array().is_some_and(|row| (3..=6).contains(&row.len())) {
+        let shape = "must be [seconds, location, outcome, milliseconds, kind, received]";
+        return Err(Invalid::new("", format!("{shape}; the last three may be left out")));
+    }
     let at = millis(value.get(0), "[0]")?;
     let name = value.get(1).and_then(Value::as_str).unwrap_or_default();
     let seat = seats.iter().find(|seat| seat.name == name);
@@ -290,17 +301,21 @@ fn observation(value: &Value, seats: &[Seat]) -> Result<Seen, Invalid> {
         Some("error") => Outcome::Error,
         _ => return Err(Invalid::new("[2]", "must be pass, fail or error")),
     };
-    let latency = value.get(3).and_then(Value::as_f64).unwrap_or(0.0);
-    let kind = match word(4) {
-        None | Some("scheduled") => RunKind::Scheduled,
-        Some("retry") => RunKind::Retry,
-        Some("confirm") => RunKind::Confirm,
-        Some("manual") => RunKind::Manual,
-        Some(other) => {
-            return Err(Invalid::new(
-                "[4]",
-                format!("{other:?} is not scheduled, retry, confirm or manual"),
-            ));
+    let latency = match value.get(3) {
+        None | Some(Value::Null) => 0.0,
+        Some(given) => given
+            .as_f64()
+            .filter(|latency| (0.0..1e12).contains(latency))
+            .ok_or_else(|| Invalid::new("[3]", "must be a number of milliseconds"))?,
+    };
+    let kind = match (value.get(4), word(4)) {
+        (None | Some(Value::Null), _) | (_, Some("scheduled")) => RunKind::Scheduled,
+        (_, Some("retry")) => RunKind::Retry,
+        (_, Some("confirm")) => RunKind::Confirm,
+        (_, Some("manual")) => RunKind::Manual,
+        (Some(other), _) => {
+            let given = format!("{other} is not scheduled, retry, confirm or manual");
+            return Err(Invalid::new("[4]", given));
         }
     };
     let received = match value.get(5) {
@@ -313,68 +328,6 @@ fn observation(value: &Value, seats: &[Seat]) -> Result<Seen, Invalid> {
         kind,
         ..Seen::new(location, at, outcome)
     })
-}
-
-fn policy(cfg: Option<&Value>, locations: usize) -> Result<Policy, Invalid> {
-    let empty = Map::new();
-    let cfg = match cfg {
-        None | Some(Value::Null) => &empty,
-        Some(Value::Object(cfg)) => cfg,
-        Some(_) => return Err(Invalid::new("cfg", "must be an object")),
-    };
-    let span = |name: &str| match cfg.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        value => millis(value, &format!("cfg.{name}")).map(Some),
-    };
-    let interval = span("interval")?.unwrap_or(60_000);
-    let timeout = span("timeout")?.unwrap_or(10_000);
-    if !(1..=86_400_000).contains(&interval) {
-        return Err(Invalid::new("cfg.interval", "is out of range: up to 86400 seconds"));
-    }
-    let mut p = Policy::defaults(interval, timeout, locations);
-    let mut quorum = ("majority", None, None);
-    for (name, value) in cfg {
-        let field = format!("cfg.{name}");
-        match name.as_str() {
-            "interval" | "timeout" => {}
-            "fail_after" => p.fail_after = number(value, &field)?.max(1),
-            "pass_after" => p.pass_after = number(value, &field)?.max(1),
-            "min_agree" => p.min_agree = number(value, &field)?,
-            "min_domains" => p.min_domains = number(value, &field)?,
-            "min_regions" => p.min_regions = number(value, &field)?,
-            "partial_min" => p.partial_min = number(value, &field)?,
-            "retry_delay" => p.retry_gap = millis(Some(value), &field)?,
-            "min_sep" => p.min_separation = millis(Some(value), &field)?,
-            "confirm_for" => p.confirm_for = millis(Some(value), &field)?,
-            "split_for" => p.split_for = millis(Some(value), &field)?,
-            "blind_for" => p.blind_for = millis(Some(value), &field)?,
-            "reopen" => p.reopen_within = millis(Some(value), &field)?,
-            "slow_ms" if value.is_null() => {}
-            "slow_ms" => p.slow = Some(Millis::from(number(value, &field)?)),
-            "quorum" => quorum.0 = value.as_str().unwrap_or_default(),
-            "k" => quorum.1 = Some(number(value, &field)?),
-            "percent" => quorum.2 = Some(number(value, &field)?),
-            _ => return Err(Invalid::new(field, "is not a setting of a scenario")),
-        }
-    }
-    p.quorum = match quorum {
-        ("majority", ..) => Quorum::Majority,
-        ("any", ..) => Quorum::Any,
-        ("all", ..) => Quorum::All,
-        ("at_least", Some(k), _) => Quorum::AtLeast(k),
-        ("percent", _, Some(percent)) => Quorum::Percent(percent),
-        ("at_least", None, _) => return Err(Invalid::new("cfg.k", "is needed by quorum at_least")),
-        ("percent", _, None) => {
-            return Err(Invalid::new("cfg.percent", "is needed by quorum percent"));
-        }
-        (other, ..) => {
-            return Err(Invalid::new(
-                "cfg.quorum",
-                format!("{other:?} is not majority, any, all, at_least or percent"),
-            ));
-        }
-    };
-    Ok(p)
 }
 
 fn case(value: &Value) -> Result<Case, Invalid> {
@@ -401,27 +354,4 @@ fn case(value: &Value) -> Result<Case, Invalid> {
     };
     let expected = value.get("expect").cloned().unwrap_or(Value::Null);
     Ok(Case { name: format!("{name}{}", Value::from(args.to_vec())), expected, got })
-}
-
-fn list<'a>(value: Option<&'a Value>, field: &str) -> Result<&'a [Value], Invalid> {
-    match value {
-        None | Some(Value::Null) => Ok(&[]),
-        Some(Value::Array(list)) => Ok(list),
-        Some(_) => Err(Invalid::new(field, "must be a list")),
-    }
-}
-
-fn millis(value: Option<&Value>, field: &str) -> Result<Millis, Invalid> {
-    value
-        .and_then(Value::as_f64)
-        .filter(|seconds| seconds.abs() < 1e12)
-        .map(|seconds| (seconds * 1000.0).round() as Millis)
-        .ok_or_else(|| Invalid::new(field, "must be a number of seconds"))
-}
-
-fn number(value: &Value, field: &str) -> Result<u32, Invalid> {
-    value
-        .as_u64()
-        .and_then(|number| u32::try_from(number).ok())
-        .ok_or_else(|| Invalid::new(field, "must be a whole number"))
 }
