@@ -1,5 +1,6 @@
 //! The rules sentence by sentence, as properties, and in a small simulated world.
 
+mod evidence;
 mod fold;
 mod incidents;
 mod properties;

@@ -15,26 +15,29 @@ use crate::domain::monitor::{Policy, Quorum};
 use crate::domain::observation::{Outcome, RunKind};
 
 #[derive(Debug, Clone)]
-struct Scene {
-    seats: Vec<Seat>,
-    policy: Policy,
-    windows: Vec<Window>,
-    seen: Vec<Seen>,
-    until: i64,
+pub(super) struct Scene {
+    pub(super) seats: Vec<Seat>,
+    pub(super) policy: Policy,
+    pub(super) windows: Vec<Window>,
+    pub(super) seen: Vec<Seen>,
+    /// The first tick.
+    pub(super) from: Millis,
+    /// Seconds from the first tick to the last.
+    pub(super) until: i64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
-    events: Vec<(Millis, String)>,
-    states: Vec<StateChange>,
-    stale: Vec<(Millis, bool)>,
+pub(super) struct Told {
+    pub(super) events: Vec<(Millis, String)>,
+    pub(super) states: Vec<StateChange>,
+    pub(super) stale: Vec<(Millis, bool)>,
     /// Resolves: the tick, and when the trouble ended.
-    ended: Vec<(Millis, Millis)>,
+    pub(super) ended: Vec<(Millis, Millis)>,
     live: Live,
 }
 
 impl Scene {
-    fn inputs(&self, now: Millis) -> Inputs<'_> {
+    pub(super) fn inputs(&self, now: Millis) -> Inputs<'_> {
         Inputs {
             policy: &self.policy,
             check_version: 0,
@@ -46,7 +49,7 @@ impl Scene {
         }
     }
 
-    fn arriving(&self, now: Millis) -> Vec<Seen> {
+    pub(super) fn arriving(&self, now: Millis) -> Vec<Seen> {
         self.seen.iter().filter(|seen| seen.received == now).cloned().collect()
     }
 
@@ -59,8 +62,8 @@ impl Scene {
             ended: vec![],
             live: Live::default(),
         };
-        let mut now = 0;
-        let end = self.until * 1000;
+        let mut now = self.from;
+        let end = self.from + self.until * 1000;
         loop {
             let step = step(&mut told.live, &self.inputs(now), &self.arriving(now));
             told.note(&step);
@@ -71,7 +74,7 @@ impl Scene {
         }
     }
 
-    fn every_second(&self) -> Told {
+    pub(super) fn every_second(&self) -> Told {
         self.told(|now, _| now + 1000)
     }
 
@@ -158,7 +161,7 @@ fn outages() -> impl Strategy<Value = Vec<(i64, i64, u8)>> {
     })
 }
 
-fn scene(with_windows: bool) -> impl Strategy<Value = Scene> {
+pub(super) fn scene(with_windows: bool) -> impl Strategy<Value = Scene> {
     fleet().prop_flat_map(move |seats| {
         let n = seats.len();
         let windows = vec((0..2000_i64, 20..400_i64), 0..=(if with_windows { 2 } else { 0 }));
@@ -193,7 +196,7 @@ fn scene(with_windows: bool) -> impl Strategy<Value = Scene> {
                         switches: Switches::default(),
                     })
                     .collect();
-                Scene { seats, policy, windows, seen, until: 2_600 }
+                Scene { seats, policy, windows, seen, from: 0, until: 2_600 }
             },
         )
     })
