@@ -1,6 +1,6 @@
 //! What the monitor is, tick by tick (5.5, 5.8, 5.11).
 
-use super::scenario::{SECOND, Scenario};
+use super::scenario::{SECOND, Scenario, Seen};
 use super::verdict::{Raw, Verdict, verdict};
 use super::vote::{Vote, vote};
 
@@ -113,10 +113,16 @@ struct Machine<'a> {
 
 /// Every second from 0 to the end.
 pub(super) fn run(scenario: &Scenario) -> End {
-    let mut order: Vec<usize> = (0..scenario.seen.len()).collect();
-    order.sort_by_key(|index| (scenario.seen[*index].received, *index));
+    // What comes from each place, in the order in which it comes; what comes at once as it stands in the file.
+    let mut of_places: Vec<Vec<&Seen>> = vec![Vec::new(); scenario.places.len()];
+    for seen in &scenario.seen {
+        of_places[seen.place].push(seen);
+    }
+    for of_place in &mut of_places {
+        of_place.sort_by_key(|seen| seen.received);
+    }
     let mut votes: Vec<Option<Vote>> = vec![None; scenario.places.len()];
-    let mut heard = 0;
+    let mut heard = vec![0; scenario.places.len()];
     let mut machine = Machine {
         scenario,
         ticks: Vec::new(),
@@ -131,15 +137,11 @@ pub(super) fn run(scenario: &Scenario) -> End {
     let mut last = verdict(scenario, &votes, 0);
     for second in 0..=scenario.until {
         let now = second * SECOND;
-        let by_now = order.partition_point(|index| scenario.seen[*index].received <= now);
-        if by_now > heard {
-            heard = by_now;
-            for (place, vote_here) in votes.iter_mut().enumerate() {
-                let here = order[..by_now]
-                    .iter()
-                    .map(|index| &scenario.seen[*index])
-                    .filter(|seen| seen.place == place);
-                *vote_here = vote(here, &scenario.settings);
+        for (place, all) in of_places.iter().enumerate() {
+            let by_now = all.iter().take_while(|seen| seen.received <= now).count();
+            if by_now > heard[place] {
+                heard[place] = by_now;
+                votes[place] = vote(&all[..by_now], &scenario.settings);
             }
         }
         last = verdict(scenario, &votes, now);

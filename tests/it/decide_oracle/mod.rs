@@ -5,7 +5,9 @@
 
 mod bend;
 mod machine;
+mod odd;
 mod plan;
+mod properties;
 mod scenario;
 mod shrink;
 mod tests;

@@ -78,7 +78,7 @@ pub(super) fn scenario(seed: u64) -> Value {
     plan.entry()
 }
 
-fn product(entry: &Value) -> Value {
+pub(super) fn product(entry: &Value) -> Value {
     match replay(&json!([entry]).to_string()) {
         Ok(results) => results[0]["result"].clone(),
         Err(refused) => json!(format!("{refused:?}")),

@@ -34,10 +34,7 @@ pub(super) struct Pass {
 }
 
 /// The vote after everything that was received from this location, in the order in which it came.
-pub(super) fn vote<'a>(
-    received: impl Iterator<Item = &'a Seen>,
-    settings: &Settings,
-) -> Option<Vote> {
+pub(super) fn vote(received: &[&Seen], settings: &Settings) -> Option<Vote> {
     let mut vote: Option<Vote> = None;
     // The run of fails that may still grow, and the number of passes in a row.
     let mut run_is_open = false;
