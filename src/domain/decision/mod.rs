@@ -1,6 +1,9 @@
 //! From observations to a decision (spec: decision 5.2 to 5.8, rule version q1). [`step`] is the one
 //! entry: stored state and what came in, in; the new state and what follows from it, out. It is a
 //! function of its arguments, so any decision can be replayed and explained.
+//!
+//! `tests/it/decide_oracle` has the same rules a second time, plain and slow, written from their
+//! description alone; random scenarios must come out alike. A change of the rules is made in both.
 
 pub mod ballot;
 pub mod basis;
