@@ -58,8 +58,10 @@ pub async fn run(
     shutdown.spawn(upkeep.clone().run_alerts(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_slos(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_locations(stopping.clone()));
+    shutdown.spawn(upkeep.clone().run_alerts(stopping.clone()));
     shutdown.spawn(upkeep.run_chores(stopping.clone()));
     shutdown.spawn(notifier.clone().run(stopping.clone()));
+    shutdown.spawn(notifier.clone().run_pings(stopping.clone()));
     let keep_time = keep_time(clock.clone(), pool.clone());
     shutdown.spawn(stopping.clone().run_until_cancelled_owned(keep_time));
 

@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`domain`] | THE RULES: plain data and functions. What a check is ([`domain::check`]), whether a condition holds ([`domain::assertion`]), which addresses may be probed ([`domain::address`]), what votes mean ([`domain::decision`]), who is told ([`domain::notice`]), how much was up and what it cost of the budget ([`domain::slo`]) |
+//! | [`domain`] | THE RULES: plain data and functions. What a check is ([`domain::check`]), whether a condition holds ([`domain::assertion`]), which addresses may be probed ([`domain::address`]), what votes mean ([`domain::decision`]), who is told ([`domain::notice`]), what is told together ([`domain::storm`]), how much was up and what it cost of the budget ([`domain::slo`]) |
 //! | [`protocol`] | what agent and coordinator say to each other |
 //! | **outside** | |
 //! | [`net`] | the guarded connector: no connection to a denied address; name look-ups |
@@ -62,10 +62,12 @@
 //!   rules. `tests/it/layering.rs` checks this, and which module may use which.
 //! * A failed check is a value with a reason ([`domain::observation::Class`]), never an `Err`.
 //! * The state of a monitor changes through [`triage`] only, under the lock of its live row. Lock order:
-//!   `agent_boot`, live rows in id order, incidents, the head of the assignments.
+//!   `agent_boot`, live rows in id order, incidents, the lock of storms, the head of the assignments.
 //! * A decision is stored with all that it rests on, so that anybody can take it again
 //!   ([`domain::decision::basis`]); stored results can be decided under another policy
 //!   ([`domain::decision::replay`]).
+//! * Trouble of Quorate itself is an incident too, one for each cause ([`triage::platform`]), and alerts that no
+//!   channel takes go to the fallback channel ([`triage::fallback`]).
 //! * A notice is written in the transaction that decides and sent after it: nothing is sent that was not
 //!   decided, and nothing decided is lost. Every attempt carries the same id.
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.
@@ -101,6 +103,8 @@
 //! * **Something on a status page**: `publish/status` for how it looks, `api/public/assemble.rs` for what goes in. That
 //!   file is the only one in which internal things meet public ones.
 //! * **Document for another tool**: a file in [`publish`], pure, tested in `tests/it/publish`.
+//! * **Trouble of Quorate itself**: a cause and its sentence in [`domain::platform`]; whoever finds it calls
+//!   [`triage::platform::settle`] at every look.
 //! * **Chore**: a step in [`upkeep`], claimed with `store::chores::claim`.
 //! * **Statement**: a function in `store/`, then `make queries`.
 

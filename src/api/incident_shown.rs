@@ -9,7 +9,7 @@ use super::{
     fleet_findings::{self, Finding},
     incidents::{
         FleetRef, Incident, IncidentEscalation, IncidentEvent, IncidentKind, IncidentNotice,
-        IncidentRow, MonitorRef, NextStep, Severity, SloRef, find,
+        IncidentRow, MonitorRef, NextStep, Severity, SloRef, Storm, find,
     },
     request::At,
 };
@@ -148,6 +148,9 @@ impl IncidentRow {
             fleet: row.fleet.map(|fleet| FleetRef { id: fleet.uid, name: fleet.name }),
             slo: row.slo.map(|slo| SloRef { id: slo.uid, name: slo.name }),
             group: row.group,
+            storm: row
+                .storm
+                .map(|(first, key)| Storm { first, shared: crate::domain::storm::phrase(&key) }),
             subject: row.subject,
             severity: Severity::from_stored(&row.severity),
             peak: Severity::from_stored(&row.peak),
@@ -225,6 +228,8 @@ impl From<NoticeRow> for IncidentNotice {
             attempted_at: row.attempted_at.map(At),
             settled_at: row.settled_at.map(At),
             outcome: row.outcome,
+            held_for: row.held_for,
+            fallback: row.fallback,
             answer: row.answer,
         }
     }

@@ -44,6 +44,8 @@ pub struct IncidentRow {
     pub slo: Option<SloRef>,
     /// The incident whose alert this one shares, itself included; null where each has its own.
     pub group: Option<Uuid>,
+    /// The monitors that went down together with this one; null when it is told by itself.
+    pub storm: Option<Storm>,
     /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE`
     pub subject: String,
     pub severity: Severity,
@@ -73,6 +75,15 @@ pub struct IncidentRow {
     pub title: Option<String>,
     /// As it was told last.
     pub sentence: String,
+}
+
+/// Incidents that are told as one, because their monitors went down within a minute and share something.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Storm {
+    /// The incident of the first that went down.
+    pub first: Uuid,
+    /// In words that go on after "share": `the domain shop.example`.
+    pub shared: String,
 }
 
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -169,13 +180,17 @@ pub struct IncidentNotice {
     pub kind: String,
     pub severity: String,
     pub created_at: At,
-    /// When it is tried next; null once settled.
+    /// When it is tried next; null once settled, and while it is held back.
     pub due_at: Option<At>,
     pub attempts: i32,
     pub attempted_at: Option<At>,
     pub settled_at: Option<At>,
-    /// `delivered failed collapsed dropped`; null while it waits.
+    /// `delivered failed collapsed dropped grouped`; null while it waits.
     pub outcome: Option<String>,
+    /// Why it is not even tried yet: `gateway is down`; null when nothing holds it back.
+    pub held_for: Option<String>,
+    /// It went to the fallback channel, because no other channel took it.
+    pub fallback: bool,
     /// What the other side said last.
     pub answer: Option<String>,
 }
@@ -192,6 +207,8 @@ pub struct ListIncidents {
     /// Id.
     pub slo: Option<Uuid>,
     pub kind: Option<IncidentKind>,
+    /// Id of the first of those that are told together.
+    pub storm: Option<Uuid>,
     /// Opened at or after.
     pub from: Option<At>,
     /// Opened before.
@@ -254,6 +271,7 @@ async fn list_incidents(
         fleet,
         slo,
         kind: query.kind.map(IncidentKind::word),
+        storm: query.storm,
         open: query.state.map(|state| state == IncidentState::Open),
         monitor,
         from: query.from.map(|at| at.0),

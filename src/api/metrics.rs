@@ -21,7 +21,7 @@ use super::{
     monitors::MonitorState,
     probe_metrics, slo_metrics,
 };
-use crate::store;
+use crate::{domain::platform::Cause, store};
 
 /// On the main listener: administrators only.
 pub fn router() -> Router<AppState> {
@@ -147,6 +147,28 @@ async fn installation(
         "How long the oldest due notice has waited for its first attempt",
         backlog.oldest_untried.map_or(0.0, age),
     );
+    let day = now - jiff::SignedDuration::from_hours(24);
+    page.gauge(
+        "quorate_fallback_notices_24h",
+        "Notices that no channel took within 2 min, so that the fallback channel was told",
+        store::fallback::told_since(conn, day).await? as f64,
+    );
+    let mut trouble = page.family(
+        Kind::Gauge,
+        "quorate_trouble",
+        "Whether an incident about Quorate itself is open, by its cause",
+    );
+    for cause in Cause::ALL {
+        let open = store::platform::is_open(conn, &cause.subject()).await?;
+        trouble.add(&[("cause", cause.word())], number(open));
+    }
+    if let Some(pinged_at) = store::deadman::get(conn).await?.pinged_at {
+        page.gauge(
+            "quorate_deadman_ping_timestamp_seconds",
+            "When the dead-man ping was sent last",
+            stamp(pinged_at),
+        );
+    }
     if let Some(sweep) = store::chores::sweep(conn).await? {
         page.gauge(
             "quorate_sweep_age_seconds",

@@ -101,6 +101,7 @@ pub mod routes;
 pub mod secrets;
 pub mod session;
 pub mod settings;
+pub mod settings_alerts;
 pub mod setup;
 pub mod slo_documents;
 pub mod slo_exchange;
@@ -252,6 +253,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(escalations::router())
         .merge(routes::router())
         .merge(settings::router())
+        .merge(settings_alerts::router())
         .merge(secrets::router())
         .merge(locations::router())
         .merge(agents::router())

@@ -352,6 +352,14 @@ async fn depends_on(
             Some(_) => {}
         }
     }
+    if let Some(old) = old.filter(|_| !ids.is_empty()) {
+        // A new monitor is nobody's parent yet; an old one may be.
+        let above = store::parents::above(conn, &ids).await?;
+        if above.contains(&old.uid) {
+            let why = "would close a circle: one of these depends on this monitor";
+            gather.0.push(Invalid::new("depends_on", why));
+        }
+    }
     Ok(ids)
 }
 

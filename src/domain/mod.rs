@@ -6,6 +6,7 @@ pub mod availability;
 pub mod channel;
 pub mod check;
 pub mod cron;
+pub mod deadman;
 pub mod decimal;
 pub mod decision;
 pub mod escalation;
@@ -29,6 +30,7 @@ pub mod sketch;
 pub mod slo;
 pub mod slug;
 pub mod status_page;
+pub mod storm;
 pub mod token;
 
 /// Milliseconds since the Unix epoch (UTC), or a span of milliseconds. Decisions are made at this

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 mod facts;
+pub mod fallback;
 #[cfg(test)]
 mod tests;
 
 pub use self::facts::{
     FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, PlatformFacts, Prompt,
-    SloFacts,
+    SloFacts, StormFacts, StormLine,
 };
 pub use super::incident::Severity;
 
@@ -39,10 +40,12 @@ pub enum NoticeKind {
     Reminder,
     /// Somebody is at it.
     Acknowledged,
+    /// Of a group of monitors that went down together, more are down or some are up again.
+    GroupUpdate,
 }
 
 impl NoticeKind {
-    pub const ALL: [NoticeKind; 10] = [
+    pub const ALL: [NoticeKind; 11] = [
         NoticeKind::Opened,
         NoticeKind::Reopened,
         NoticeKind::Moved,
@@ -53,6 +56,7 @@ impl NoticeKind {
         NoticeKind::EvidenceWithdrawn,
         NoticeKind::Reminder,
         NoticeKind::Acknowledged,
+        NoticeKind::GroupUpdate,
     ];
 
     /// The word in the database and in JSON.
@@ -68,6 +72,7 @@ impl NoticeKind {
             NoticeKind::EvidenceWithdrawn => "evidence_withdrawn",
             NoticeKind::Reminder => "reminder",
             NoticeKind::Acknowledged => "acknowledged",
+            NoticeKind::GroupUpdate => "group_update",
         }
     }
 
@@ -108,6 +113,9 @@ pub struct Notice {
     /// Why it is told now, if not because something happened to the incident by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
+    /// The alert stands for several monitors that went down together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storm: Option<StormFacts>,
     pub incident: IncidentFacts,
     /// The verdict in one sentence or more, the same as on the incident's page.
     pub sentence: String,
@@ -238,7 +246,8 @@ pub fn recipients(
             | NoticeKind::EvidenceWithdrawn
             | NoticeKind::Reminder
             | NoticeKind::Acknowledged => (open == Some(true)).then_some(event.kind),
-            NoticeKind::Resolved | NoticeKind::FlapEnd => None,
+            // Told by groups, not by the events of an incident.
+            NoticeKind::Resolved | NoticeKind::FlapEnd | NoticeKind::GroupUpdate => None,
         }
     };
     channels

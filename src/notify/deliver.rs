@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use sqlx::{PgConnection, postgres::PgListener};
+use sqlx::PgConnection;
 use tokio::{
     sync::{Notify, Semaphore},
     task::JoinSet,
@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Content, Notifier, Parcel, SEND_TIMEOUT, Sent, Verdict, count};
+use super::{Content, Notifier, Parcel, SEND_TIMEOUT, Sent, Verdict, count, listen};
 use crate::{
     domain::{
         channel::{ChannelConfig, ChannelKind, ChannelSecrets, ParsedChannel},
@@ -70,7 +70,7 @@ impl Notifier {
         let again = Arc::new(Notify::new());
         let permits = Arc::new(Semaphore::new(self.0.settings.workers.max(1)));
         let mut under_way = JoinSet::new();
-        under_way.spawn(listen(self.clone(), again.clone(), shutdown.clone()));
+        under_way.spawn(listen::wake(self.0.pool.clone(), again.clone(), shutdown.clone()));
         loop {
             let permit = tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -117,15 +117,7 @@ impl Notifier {
             let channel = store::channels::get(&mut tx, claimed.channel).await?;
             let job = match channel.filter(|channel| channel.enabled) {
                 None => {
-                    outbox::settle(
-                        &mut tx,
-                        &claimed,
-                        "dropped",
-                        "the channel is switched off",
-                        now,
-                    )
-                    .await?;
-                    count(&self.0.counters.dropped);
+                    self.drop(&mut tx, &claimed, "the channel is switched off", now).await?;
                     None
                 }
                 Some(channel) => self.catch_up(&mut tx, claimed, channel, now, until).await?,
@@ -137,9 +129,22 @@ impl Notifier {
         }
     }
 
+    /// Settles a claimed notice that is not to be sent.
+    async fn drop(
+        &self,
+        tx: &mut PgConnection,
+        claimed: &Claimed,
+        why: &str,
+        now: Timestamp,
+    ) -> sqlx::Result<()> {
+        outbox::settle(tx, claimed, "dropped", why, now).await?;
+        count(&self.0.counters.dropped);
+        Ok(())
+    }
+
     /// An incident that is over before its beginning could be delivered is told once: "was down for …".
     /// Where it would have woken somebody, it is not told at all. A beginning that may have arrived (an
-    /// attempt ended without a word) is sent as it stands.
+    /// attempt ended without a word) is sent as it stands. The end of what never arrived is not told.
     async fn catch_up(
         &self,
         tx: &mut PgConnection,
@@ -150,13 +155,17 @@ impl Notifier {
     ) -> sqlx::Result<Option<Job>> {
         let pages = ChannelKind::from_word(&channel.kind).is_some_and(ChannelKind::pages);
         let begins = NoticeKind::from_word(&claimed.kind).is_some_and(NoticeKind::begins);
+        let ends = |kind: &str| NoticeKind::from_word(kind).is_some_and(NoticeKind::ends);
+        if ends(&claimed.kind) && store::fallback::nothing_arrived(tx, &claimed).await? {
+            self.drop(tx, &claimed, "nothing of the incident arrived here", now).await?;
+            return Ok(None);
+        }
         let surely_unsent =
             !claimed.uncertain && claimed.reached.is_empty() && (claimed.attempts == 1 || !pages);
         if !begins || !surely_unsent {
             return Ok(Some(Job { claimed, channel }));
         }
         let behind = outbox::waiting_behind(tx, &claimed).await?;
-        let ends = |kind: &str| NoticeKind::from_word(kind).is_some_and(NoticeKind::ends);
         let Some(at) = behind.iter().position(|(_, kind)| ends(kind)) else {
             return Ok(Some(Job { claimed, channel }));
         };
@@ -395,32 +404,4 @@ fn fate(job: &Job, sent: &Sent, now: Timestamp, jitter: f64) -> Fate {
 )]
 fn jitter() -> f64 {
     rand::random::<f64>() * 2.0 - 1.0
-}
-
-/// Passes wake-ups on. A lost connection is made again; until then the poll does the work.
-async fn listen(notifier: Notifier, again: Arc<Notify>, shutdown: CancellationToken) {
-    let forward = async {
-        loop {
-            if let Err(error) = forward(&notifier, &again).await {
-                tracing::debug!(%error, "listening for notices is tried again");
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-    };
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        () = forward => {}
-    }
-}
-
-async fn forward(notifier: &Notifier, again: &Notify) -> sqlx::Result<()> {
-    let mut listener = PgListener::connect_with(&notifier.0.pool).await?;
-    listener.listen(store::WAKE_CHANNEL).await?;
-    // Whatever was queued before we listened.
-    again.notify_one();
-    loop {
-        if listener.recv().await?.payload() == "notice" {
-            again.notify_one();
-        }
-    }
 }

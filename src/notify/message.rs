@@ -4,6 +4,7 @@
 //! mail is `mail_body`; webhooks carry facts rather than sentences, see `webhook`.
 
 mod failover;
+mod group;
 mod links;
 mod prompt;
 
@@ -122,6 +123,9 @@ fn predicate(notice: &Notice) -> Option<&str> {
 
 /// In front of the subject: one or two words, or what is wrong in a fleet, with an SLO or with Quorate itself.
 fn state(notice: &Notice) -> Cow<'_, str> {
+    if let (Some(storm), false) = (&notice.storm, notice.kind.begins()) {
+        return Cow::Owned(group::state(storm));
+    }
     let title = notice.fleet.as_ref().and_then(FleetFacts::title).or_else(|| predicate(notice));
     match (title, notice.kind) {
         (_, NoticeKind::Reminder | NoticeKind::Acknowledged) => Cow::Borrowed(state_word(notice)),
@@ -158,7 +162,8 @@ fn state_word(notice: &Notice) -> &'static str {
         NoticeKind::Opened
         | NoticeKind::Reopened
         | NoticeKind::Moved
-        | NoticeKind::AfterMaintenance => match notice.severity {
+        | NoticeKind::AfterMaintenance
+        | NoticeKind::GroupUpdate => match notice.severity {
             Severity::Down if notice.fleet.is_some() => "Failing",
             Severity::Partial if notice.fleet.is_some() => "Failing in part",
             Severity::Degraded if notice.fleet.is_some() => "Not as usual",
@@ -176,6 +181,9 @@ pub fn headline(notice: &Notice) -> String {
     }
     let name = name(notice);
     let is = adjective(notice, notice.severity);
+    if let (Some(storm), false) = (&notice.storm, notice.kind.begins()) {
+        return group::headline(storm, notice);
+    }
     if let Some(title) = notice.fleet.as_ref().and_then(FleetFacts::title) {
         match notice.kind {
             NoticeKind::Opened => return format!("{name}: {title}."),
@@ -204,7 +212,9 @@ pub fn headline(notice: &Notice) -> String {
         }
     }
     match notice.kind {
-        NoticeKind::Opened | NoticeKind::Acknowledged => format!("{name} is {is}."),
+        NoticeKind::Opened | NoticeKind::Acknowledged | NoticeKind::GroupUpdate => {
+            format!("{name} is {is}.")
+        }
         NoticeKind::Reminder => format!("{name} is still {is}."),
         NoticeKind::Reopened => format!("{name} is {is} again."),
         NoticeKind::Moved => match notice.previous_severity {
@@ -312,6 +322,11 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
             (false, false) => "Over",
         };
         fact(label, line.sentence.clone());
+    }
+    if let Some(storm) = &notice.storm {
+        fact("Share", storm.shared.clone());
+        fact("Not up", storm.names(true));
+        fact("Up again", storm.names(false));
     }
     fact("Began", instant(notice.incident.started_at, &around.zone));
     if let Some(ended) = notice.incident.ended_at {

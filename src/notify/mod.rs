@@ -14,9 +14,11 @@
 
 mod alertmanager;
 mod chat;
+pub mod deadman;
 mod deliver;
 mod discord;
 mod email;
+mod listen;
 mod mail_body;
 pub mod message;
 mod ntfy;
@@ -184,6 +186,11 @@ impl Notifier {
     /// Why nothing would ever be sent to a channel: its URL holds an address that is closed here.
     pub fn closed(&self, channel: &ChannelConfig) -> Option<Blocked> {
         channel.place().and_then(|url| self.0.settings.guard.check_url(url).err())
+    }
+
+    /// Whether a request to this URL could be sent at all: an address in it may be closed here.
+    pub fn open_address(&self, url: &Url) -> Result<(), Blocked> {
+        self.0.settings.guard.check_url(url)
     }
 
     /// Totals since the start, for `/metrics`.

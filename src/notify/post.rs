@@ -1,4 +1,4 @@
-//! One POST to another server, and what its answer means for a notice.
+//! One request to another server, and what its answer means for a notice.
 
 use std::{error::Error, io, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use rustls::{
 
 use super::{Sent, Verdict};
 use crate::{
-    domain::{channel::ChannelSecrets, redactor::Redactor},
+    domain::{channel::ChannelSecrets, redactor::Redactor, secret::Secret},
     net::{GuardedClient, SendError},
 };
 
@@ -61,6 +61,7 @@ pub(super) fn tls(extra: Option<&str>) -> Result<ClientConfig, rustls::Error> {
 /// What is to be sent.
 pub(super) struct Post {
     pub url: url::Url,
+    method: reqwest::Method,
     pub headers: Vec<(String, String)>,
     pub body: String,
     /// Never repeated in an answer.
@@ -69,8 +70,20 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn json(url: url::Url, body: String) -> Self {
-        let mut post = Self { url, headers: Vec::new(), body, hidden: Vec::new() };
+        let mut post = Self::new(reqwest::Method::POST, url, body);
         post.header("content-type", "application/json");
+        post
+    }
+
+    /// A GET of an address that is itself a secret.
+    pub(super) fn get(url: url::Url) -> Self {
+        let token = Some(Secret::new(url.as_str().to_owned()));
+        let secrets = ChannelSecrets { token, ..ChannelSecrets::default() };
+        Self::new(reqwest::Method::GET, url, String::new()).with_secrets(&secrets)
+    }
+
+    fn new(method: reqwest::Method, url: url::Url, body: String) -> Self {
+        let mut post = Self { url, method, headers: Vec::new(), body, hidden: Vec::new() };
         post.header("user-agent", concat!("Quorate/", env!("CARGO_PKG_VERSION")));
         post
     }
@@ -93,7 +106,7 @@ impl Post {
     pub(super) async fn send(self, client: &GuardedClient, now: Timestamp) -> Sent {
         let redactor = Redactor::new(self.hidden.iter().map(String::as_str));
         let place = place(&self.url);
-        let mut request = client.request(reqwest::Method::POST, self.url);
+        let mut request = client.request(self.method, self.url);
         for (name, value) in self.headers {
             request = request.header(name, value);
         }

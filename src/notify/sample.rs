@@ -8,7 +8,7 @@ use crate::domain::{
     incident::Severity,
     notice::{
         FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
-        PlatformFacts, SloFacts,
+        PlatformFacts, SloFacts, StormFacts, StormLine,
     },
     platform::{Fallback, Trouble},
 };
@@ -31,6 +31,7 @@ pub(super) fn outage() -> Notice {
         slo: None,
         platform: None,
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(0x2),
             subject: format!("monitor:{}", Uuid::from_u128(0x1)),
@@ -146,6 +147,26 @@ pub(super) fn platform_alert() -> Notice {
         cause: trouble.cause.word().to_owned(),
         title: trouble.title,
         over: trouble.over,
+    });
+    notice
+}
+
+/// Of 25 monitors that went down together, 23 are still down; 20 are listed.
+pub(super) fn group_update() -> Notice {
+    let mut notice = outage();
+    notice.kind = NoticeKind::GroupUpdate;
+    let monitors = (1..=20).map(|n: u128| StormLine {
+        monitor: Uuid::from_u128(n),
+        name: format!("m{n}"),
+        severity: Severity::Down,
+        started_at: notice.incident.started_at,
+        open: true,
+    });
+    notice.storm = Some(StormFacts {
+        shared: "the domain shop.example".into(),
+        total: 25,
+        open: 23,
+        monitors: monitors.collect(),
     });
     notice
 }

@@ -92,6 +92,7 @@ fn event_type(kind: NoticeKind) -> &'static str {
         NoticeKind::EvidenceWithdrawn => "incident.evidence_withdrawn",
         NoticeKind::Reminder => "incident.reminder",
         NoticeKind::Acknowledged => "incident.acknowledged",
+        NoticeKind::GroupUpdate => "incident.group_update",
     }
 }
 
@@ -152,6 +153,9 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
             "alert": slo.alert,
             "url": message::slo_url(notice, public),
         });
+    }
+    if let Some(storm) = &notice.storm {
+        data["group"] = json!(storm);
     }
     if let Some(platform) = &notice.platform {
         data["platform"] = json!({ "cause": platform.cause, "title": platform.title });

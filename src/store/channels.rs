@@ -55,11 +55,12 @@ pub fn place(row: &str) -> Place<'_> {
     Place { table: "channel", column: "sealed", row }
 }
 
-/// What the rule of who is told needs, for all channels, oldest first.
+/// What the rule of who is told needs, for all channels, oldest first. One that switched itself off counts as
+/// enabled: what it would have heard is queued, not taken, and goes to the fallback channel.
 pub async fn rules(conn: &mut PgConnection) -> sqlx::Result<Vec<ChannelRule>> {
     sqlx::query!(
-        "select channel_id, is_default, min_severity, enabled from channel
-         where deleted_at is null order by created_at, channel_id"
+        r#"select channel_id, is_default, min_severity, enabled or disabled_reason is not null as "enabled!" from channel
+           where deleted_at is null order by created_at, channel_id"#
     )
     .map(|row| ChannelRule {
         id: row.channel_id,

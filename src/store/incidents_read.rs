@@ -36,8 +36,10 @@ pub struct IncidentRow {
     pub fleet: Option<AboutFleet>,
     /// The SLO that it is about.
     pub slo: Option<AboutSlo>,
-    /// The first of those whose alert it shares.
+    /// The first of those whose alert it shares; of a fleet.
     pub group: Option<Uuid>,
+    /// The first of the monitors' incidents that it is told with, and what they share.
+    pub storm: Option<(Uuid, String)>,
 }
 
 /// The fleet behind it, deleted or not.
@@ -79,6 +81,8 @@ pub struct Filter {
     /// What its subject begins with: `monitor fleet slo platform`.
     pub kind: Option<&'static str>,
     pub subject: Option<String>,
+    /// Told with this one.
+    pub storm: Option<Uuid>,
     /// Opened at or after.
     pub from: Option<Timestamp>,
     /// Opened before.
@@ -103,10 +107,11 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
                   i.title, i.sentence, case when $1::uuid is not null then i.evidence end as evidence,
                   m.uid as "uid?", m.name as "name?", m.group_name as "group_name?", m.check_spec as "check_spec?", m.runbook_url,
                   m.fleet as "monitor_fleet?", i.fleet_id, i.group_id, f.uid as "fleet_uid?", f.name as "fleet_name?", i.slo_id,
-                  s.uid as "slo_uid?", s.name as "slo_name?"
+                  s.uid as "slo_uid?", s.name as "slo_name?", t.group_id as "storm_id?", t.shared as "storm_shared?"
            from incident i left join monitor m on m.monitor_id = i.monitor_id and m.deleted_at is null
                 left join fleet f on f.fleet_id = i.fleet_id
                 left join slo s on s.slo_id = i.slo_id
+                left join storm_member t on t.incident_id = i.incident_id
            where ($1::uuid is null or i.incident_id = $1)
              and ($2::bool is null or (i.resolved_at is null) = $2)
              and ($3::int4 is null or i.monitor_id = $3)
@@ -119,6 +124,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
              and ($13::int4 is null or i.slo_id = $13)
              and ($14::text is null or starts_with(i.subject, $14 || ':'))
              and ($15::text is null or i.subject = $15)
+             and ($16::uuid is null or t.group_id = $16)
            order by i.opened_at desc, i.incident_id desc limit $11"#,
         f.incident,
         f.open,
@@ -135,6 +141,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
         f.slo.map(|key| key.0),
         f.kind,
         f.subject.as_deref(),
+        f.storm,
     )
     .map(|r| IncidentRow {
         monitor: MonitorKey(r.monitor_id),
@@ -175,6 +182,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Incid
             _ => None,
         },
         group: r.group_id,
+        storm: r.storm_id.zip(r.storm_shared),
     })
     .fetch_all(conn)
     .await

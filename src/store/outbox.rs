@@ -112,8 +112,8 @@ pub async fn insert_report(
 /// Kind of a row that carries a report.
 pub const REPORT: &str = "report";
 
-/// Which channels know of the incident, by the last thing queued for each. What was dropped unsent was
-/// never heard.
+/// Which channels know of the incident, by the last thing queued for each. What was dropped unsent or given up
+/// was never heard.
 pub async fn told(
     conn: &mut PgConnection,
     monitor: MonitorKey,
@@ -121,7 +121,8 @@ pub async fn told(
 ) -> sqlx::Result<Vec<Told>> {
     let rows = sqlx::query!(
         "select distinct on (channel_id) channel_id, kind from notice
-         where monitor_id = $1 and incident_id = $2 and outcome is distinct from 'dropped'
+         where monitor_id = $1 and incident_id = $2
+           and (coalesce(outcome, '') not in ('dropped', 'failed') or cardinality(reached) > 0)
          order by channel_id, notice_no desc",
         monitor.0,
         incident
@@ -177,7 +178,7 @@ pub async fn claim(
            ), next as (
                select n.monitor_id, n.notice_no, n.lease_owner from notice n
                where n.settled_at is null and n.due_at <= $1
-                 and (n.lease_until is null or n.lease_until <= $1)
+                 and (n.lease_until is null or n.lease_until <= $1) and n.held_for is null
                  and n.channel_id not in (select channel_id from busy)
                  and not exists (
                      select 1 from notice e
@@ -386,11 +387,15 @@ pub struct NoticeRow {
     pub created_at: Timestamp,
     pub attempts: i32,
     pub attempted_at: Option<Timestamp>,
-    /// When it is tried next; none once it is settled.
+    /// When it is tried next; none once it is settled, and while it is held back.
     pub due_at: Option<Timestamp>,
     pub settled_at: Option<Timestamp>,
-    /// `delivered failed collapsed dropped`; none while it is still being tried.
+    /// `delivered failed collapsed dropped grouped`; none while it is still being tried.
     pub outcome: Option<String>,
+    /// Why it is not even tried yet.
+    pub held_for: Option<String>,
+    /// It went to the fallback channel, because no other channel took it.
+    pub fallback: bool,
     pub answer: Option<String>,
 }
 
@@ -402,7 +407,7 @@ pub async fn of_incident(
 ) -> sqlx::Result<Vec<NoticeRow>> {
     sqlx::query!(
         "select n.notice_id, n.channel_id, c.name, c.kind as channel_kind, n.kind, n.severity, n.created_at,
-                n.attempts, n.attempted_at, n.due_at, n.settled_at, n.outcome, n.answer
+                n.attempts, n.attempted_at, n.due_at, n.settled_at, n.outcome, n.answer, n.held_for, n.fallback
          from notice n join channel c using (channel_id)
          where n.monitor_id = $1 and n.incident_id = $2 order by n.notice_no",
         monitor.0,
@@ -418,9 +423,11 @@ pub async fn of_incident(
         created_at: row.created_at.to_jiff(),
         attempts: row.attempts,
         attempted_at: row.attempted_at.map(|t| t.to_jiff()),
-        due_at: row.settled_at.is_none().then(|| row.due_at.to_jiff()),
+        due_at: (row.settled_at.is_none() && row.held_for.is_none()).then(|| row.due_at.to_jiff()),
         settled_at: row.settled_at.map(|t| t.to_jiff()),
         outcome: row.outcome,
+        held_for: row.held_for,
+        fallback: row.fallback,
         answer: row.answer,
     })
     .fetch_all(conn)
@@ -437,7 +444,7 @@ pub struct Backlog {
 
 pub async fn backlog(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Backlog> {
     let row = sqlx::query!(
-        r#"select count(*) as "unsettled!", min(due_at) filter (where attempts = 0 and due_at <= $1) as oldest
+        r#"select count(*) as "unsettled!", min(due_at) filter (where attempts = 0 and due_at <= $1 and held_for is null) as oldest
            from notice where settled_at is null"#,
         now.to_sqlx()
     )

@@ -156,3 +156,14 @@ pub async fn words(
     .fetch_one(conn)
     .await
 }
+
+/// Whether an incident is open whose subject is this, or begins with it and a colon.
+pub async fn is_open(conn: &mut PgConnection, subject: &str) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (select from incident where monitor_id = 0 and resolved_at is null
+                          and (subject = $1 or starts_with(subject, $1 || ':'))) as "open!""#,
+        subject
+    )
+    .fetch_one(conn)
+    .await
+}

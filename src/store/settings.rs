@@ -1,5 +1,6 @@
 //! Settings by name: a JSON value, and beside it what must be sealed. The names in use:
-//! `general` (`{"public_url","report_zone"}`), `retention`, and `mail` with the mail server's password.
+//! `general` (`{"public_url","report_zone"}`), `retention`, `mail` with the mail server's password, `alerts`
+//! (`{"fallback","storm_monitors"}`) and `deadman` with the sealed address that is pinged.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;

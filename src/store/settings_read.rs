@@ -25,3 +25,24 @@ pub async fn report_zones(conn: &mut PgConnection) -> sqlx::Result<Vec<String>> 
     zones.extend(zone.filter(|z| z != "UTC"));
     Ok(zones)
 }
+
+/// The channel that hears what no other channel took: setting `alerts`, `{"fallback":"ID"}`.
+pub async fn fallback_channel(conn: &mut PgConnection) -> sqlx::Result<Option<uuid::Uuid>> {
+    let id = sqlx::query_scalar!("select value ->> 'fallback' from setting where name = 'alerts'")
+        .fetch_optional(conn)
+        .await?
+        .flatten();
+    Ok(id.and_then(|id| id.parse().ok()))
+}
+
+/// How many monitors that go down together are one alert, if somebody chose that: setting `alerts`,
+/// `{"storm_monitors":3}`; 0 is never.
+pub async fn storm_monitors(conn: &mut PgConnection) -> sqlx::Result<Option<u32>> {
+    let count = sqlx::query_scalar!(
+        "select (value ->> 'storm_monitors')::int4 from setting where name = 'alerts'"
+    )
+    .fetch_optional(conn)
+    .await?
+    .flatten();
+    Ok(count.and_then(|count| u32::try_from(count).ok()))
+}

@@ -7,7 +7,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::context::Context;
-use super::{Decided, Triage, at, escalate};
+use super::{
+    Decided, Triage, at, escalate,
+    storms::{self, Happened},
+};
 use crate::domain::decision::ballot::ballots;
 use crate::domain::decision::basis::Basis;
 use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What, explain};
@@ -39,19 +42,21 @@ impl Triage {
         if !loud.is_empty() {
             store::incidents::lock_open(conn, &loud).await?;
         }
-        let mut changes = Vec::new();
+        let (mut changes, mut happened) = (Vec::new(), Vec::new());
         let mut moved = false;
         for one in decided.iter_mut() {
             if one.step.is_quiet() {
                 continue;
             }
             moved |= one.step.state_change.is_some() || !one.step.events.is_empty();
-            self.tell(conn, context, one, now).await?;
+            self.tell(conn, context, one, &mut happened, now).await?;
             write_timeline(conn, one).await?;
             write_decision(conn, context, one).await?;
             changes.extend(vote_turns(one));
         }
         super::health::note(conn, context, decided, now).await?;
+        super::parents::hold(conn, &happened, now).await?;
+        storms::group(conn, &happened, now).await?;
         self.ask_others(conn, context, decided, now).await?;
         store::wake::change(conn, &changes, now).await?;
         if moved {
@@ -66,6 +71,7 @@ impl Triage {
         conn: &mut PgConnection,
         context: &Context,
         one: &mut Decided,
+        happened: &mut Vec<Happened>,
         now: Timestamp,
     ) -> sqlx::Result<()> {
         if one.step.events.is_empty() {
@@ -88,6 +94,8 @@ impl Triage {
             let sentence = one.step.why.clone();
             let told = Telling { incident, kind, severity, previous, sentence, lines: &lines };
             queue_notices(conn, one, told, now).await?;
+            let about = (one.config.monitor, incident);
+            happened.push(Happened::new(about, kind, severity, &lines));
         }
         Ok(())
     }
@@ -257,6 +265,7 @@ async fn payload(
         slo: None,
         platform: None,
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: row.incident,
             subject: row.subject,

@@ -1,8 +1,8 @@
 //! Reports or silence → states, incidents, notices; one transaction. The only door: whatever changes
 //! what a monitor is said to be comes through here.
 //!
-//! Lock order, everywhere: `agent_boot` row; `monitor_live` rows in id order; incidents; the head of
-//! the assignments. What is locked in one statement is read in the next.
+//! Lock order, everywhere: `agent_boot` row; `monitor_live` rows in id order; incidents; the lock of
+//! storms; the head of the assignments. What is locked in one statement is read in the next.
 
 pub mod acks;
 mod configs;
@@ -11,12 +11,15 @@ mod effects;
 mod escalate;
 mod facts;
 pub mod failover;
+pub mod fallback;
 pub mod fleets;
 pub mod health;
 mod locations;
+pub mod parents;
 pub mod platform;
 mod rows;
 pub mod slos;
+mod storms;
 mod waves;
 
 use std::collections::BTreeMap;

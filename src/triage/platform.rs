@@ -200,6 +200,7 @@ async fn say(
         slo: None,
         platform: Some(facts),
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: incident,
             subject: row.subject,

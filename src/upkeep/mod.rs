@@ -1,6 +1,7 @@
 //! Timed chores, each a step that any coordinator may take: sweep (silence takes the same road as
 //! reports), partitions, roll-ups, refolds of late reports, retention.
 
+mod alerts;
 mod counters;
 pub mod fleets;
 mod odds;
@@ -191,6 +192,11 @@ impl Upkeep {
         }
     }
 
+    /// Looks after alerts that no channel took, and after Quorate's own clocks.
+    pub async fn look_after_alerts(&self, now: Timestamp) -> sqlx::Result<()> {
+        alerts::step(&self.pool, now).await
+    }
+
     /// Makes the reports of a schedule that is due; true when there may be more.
     pub async fn make_reports(&self, now: Timestamp) -> sqlx::Result<bool> {
         reports::step(&self.pool, now).await
@@ -215,6 +221,7 @@ impl Upkeep {
         store::fleet_sources::forget_files(&mut tx, now - QUARTERS_KEPT).await?;
         store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
         store::failover::forget(&mut tx, now - QUARTERS_KEPT).await?;
+        store::storms::forget(&mut tx, now - EVENTS_KEPT).await?;
         store::fleet_states::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
         tx.commit().await
     }
@@ -268,6 +275,16 @@ impl Upkeep {
         while !stop.is_cancelled() {
             let looked = self.look_at_locations(self.clock.now()).await;
             log("locations", looked.map_err(Into::into));
+            if wait(&self.clock, Duration::from_secs(5), &stop).await {
+                break;
+            }
+        }
+    }
+
+    /// Looks after alerts every five seconds.
+    pub async fn run_alerts(self, stop: tokio_util::sync::CancellationToken) {
+        while !stop.is_cancelled() {
+            log("alerts", self.look_after_alerts(self.clock.now()).await.map_err(Into::into));
             if wait(&self.clock, Duration::from_secs(5), &stop).await {
                 break;
             }

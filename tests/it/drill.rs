@@ -153,6 +153,7 @@ impl Drill {
     async fn start(medium: Medium) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let db = TestDb::new().await;
+        db.storms_from(0).await;
         admit_client(&db).await;
         Trap::install(db.pool()).await;
         let listeners = Listeners::start("drill").await;

@@ -59,6 +59,7 @@ impl Scene {
         whole.coordinators.push(Coordinator::start(&whole.db, &[]).await);
         let urls = [0, 1].map(|which| whole.coordinators[which].url.to_string());
         let other = Client::new(whole.coordinators[1].url.clone());
+        whole.db.storms_from(0).await;
         let (steady, passing) = (HookSink::start().await, HookSink::start().await);
         whole.client.post("channels", hook("steady", &steady)).await;
         let mut senders = Vec::new();

@@ -137,3 +137,65 @@ pub struct PlatformFacts {
     /// What it does once that is over: `delivers alerts again`.
     pub over: String,
 }
+
+/// Of an alert that stands for several monitors, which went down together and share something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StormFacts {
+    /// In words that go on after "share": `the domain shop.example`.
+    pub shared: String,
+    /// Monitors in the group that concern the channel, and those of them that are not up.
+    pub total: u32,
+    pub open: u32,
+    /// The first of them, those that are not up before the others.
+    pub monitors: Vec<StormLine>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StormLine {
+    pub monitor: Uuid,
+    pub name: String,
+    pub severity: Severity,
+    pub started_at: Timestamp,
+    /// It goes on.
+    pub open: bool,
+}
+
+impl StormFacts {
+    /// How the group stands, in one sentence.
+    pub fn sentence(&self) -> String {
+        let (total, shared) = (self.total, &self.shared);
+        match self.open {
+            0 => format!(
+                "All {total} monitors that went down together and share {shared} are over it."
+            ),
+            open if open == total => {
+                format!("{total} monitors that share {shared} went down together.")
+            }
+            1 => format!(
+                "Of {total} monitors that share {shared} and went down together, 1 is not up yet."
+            ),
+            open => format!(
+                "Of {total} monitors that share {shared} and went down together, {open} are not up yet."
+            ),
+        }
+    }
+
+    /// Names of those that go on, or of those that do not: `a, b and 3 more`.
+    pub fn names(&self, open: bool) -> String {
+        let named: Vec<&str> = self
+            .monitors
+            .iter()
+            .filter(|line| line.open == open)
+            .map(|line| line.name.as_str())
+            .collect();
+        let all = if open { self.open } else { self.total.saturating_sub(self.open) };
+        let named_count = u32::try_from(named.len()).unwrap_or(u32::MAX);
+        match all.saturating_sub(named_count) {
+            more if more > 0 && !named.is_empty() => {
+                format!("{} and {more} more", named.join(", "))
+            }
+            more if more > 0 => format!("{more} more"),
+            _ => named.join(", "),
+        }
+    }
+}

@@ -324,3 +324,29 @@ fn later_words_say_how_long_it_has_been_and_why_they_come() {
     assert_eq!(ack.headline, "Ada is at it: checkout is down.");
     assert_eq!(ack.facts[1], ("Note", "Restarting it.".into()));
 }
+
+#[test]
+fn a_group_says_how_many_are_left_and_who() {
+    let mut notice = super::super::sample::group_update();
+    let around = Surroundings { public_url: None, zone: TimeZone::UTC };
+    let message = compose(&notice, &around);
+    assert!(message.subject.starts_with("23 of 25 down: checkout, "), "{}", message.subject);
+    assert_eq!(
+        message.headline,
+        "23 of 25 monitors that share the domain shop.example are still down."
+    );
+    let fact = |label: &str| {
+        let found = message.facts.iter().find(|(known, _)| *known == label);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    assert!(fact("Not up").starts_with("m1, m2, ") && fact("Not up").ends_with("m20 and 3 more"));
+    assert_eq!(fact("Up again"), "2 more");
+    notice.kind = NoticeKind::Resolved;
+    notice.storm.as_mut().unwrap().open = 0;
+    let over = compose(&notice, &around);
+    assert!(over.subject.starts_with("All 25 up again: checkout, "), "{}", over.subject);
+    assert!(over.headline.starts_with("All 25 monitors that share the domain shop.example are up"));
+    // The first that goes down is told as itself, with who went down beside it.
+    notice.kind = NoticeKind::Opened;
+    assert_eq!(compose(&notice, &around).headline, "checkout is down.");
+}

@@ -143,6 +143,7 @@ async fn say(
         slo: None,
         platform: None,
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: first.group,
             subject: first.subject.clone(),

@@ -224,6 +224,7 @@ async fn say(
         }),
         platform: None,
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: incident,
             subject: row.subject,

@@ -30,6 +30,7 @@ use self::{
     target::{Served, Target},
 };
 use crate::support::{
+    db::storms_from,
     delivery::KEY,
     scratch::Scratch,
     targets::{Authority, Say, dns_on},
@@ -100,6 +101,7 @@ impl Bed {
             .connect_lazy_with(database.options(postgres::DATABASE));
         MIGRATOR.run(&pool).await.unwrap();
         admit_client_to(&pool).await;
+        storms_from(&pool, 0).await;
         let ears = Ears::default();
         serve_world(&net, ears.clone());
         net.enter("door").run(async || {

@@ -69,6 +69,10 @@ impl TestDb {
         &self.pool
     }
 
+    pub(crate) async fn storms_from(&self, monitors: u32) {
+        storms_from(&self.pool, monitors).await;
+    }
+
     /// Connections that wait for a lock which the connection `pid` holds.
     pub(crate) async fn waiting_for(&self, pid: i32) -> Vec<i32> {
         sqlx::query_scalar(
@@ -110,6 +114,20 @@ impl Drop for TestDb {
         let dropped = drop_it.join();
         assert!(dropped.is_ok() || std::thread::panicking(), "cannot drop {}", self.name);
     }
+}
+
+/// So many monitors that go down together are one alert; 0: never, where each is to be told by itself although
+/// all seem to be at one address.
+pub(crate) async fn storms_from(pool: &PgPool, monitors: u32) {
+    sqlx::query(
+        "insert into setting (name, value, updated_at)
+         values ('alerts', jsonb_build_object('storm_monitors', $1::int8), '2026-01-01T00:00:00Z')
+         on conflict (name) do update set value = excluded.value",
+    )
+    .bind(i64::from(monitors))
+    .execute(pool)
+    .await
+    .unwrap();
 }
 
 /// The cluster of this run. The lease keeps the guardian from stopping it while this process lives.

@@ -196,6 +196,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
         slo: None,
         platform: None,
         prompt: None,
+        storm: None,
         incident: IncidentFacts {
             uid: Uuid::from_u128(incident),
             subject: format!("monitor:{monitor}"),

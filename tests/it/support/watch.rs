@@ -76,6 +76,7 @@ impl Watch {
         }
         let watch = Self { db, triage, agents, start };
         watch.upkeep().partitions(start).await.unwrap();
+        watch.db.storms_from(0).await;
         watch
     }
 

@@ -16,6 +16,7 @@ import { Conditions } from "./Conditions";
 import { dropDraft, keepDraft } from "./draft";
 import { ExpectCard } from "./ExpectCard";
 import type { EditorForm } from "./form";
+import { ParentsField } from "./ParentsField";
 import { PolicyFields } from "./PolicyFields";
 import { ConnectionFields, RequestFields } from "./RequestFields";
 import { Several } from "./Several";
@@ -210,6 +211,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           />
           <PolicyFields form={form} inForce={validation?.policy_in_force ?? null} />
           <ToldFields form={form} channels={channels.data?.items ?? []} />
+          <ParentsField form={form} own={monitor?.id ?? null} />
           <FleetField form={form} fleets={fleets.data?.items ?? []} />
           <RequestFields form={form} />
           <ConnectionFields form={form} />

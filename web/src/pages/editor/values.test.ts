@@ -62,6 +62,7 @@ describe("the monitor form", () => {
     expect(fieldOf("policy.quorum.k")).toBe("k");
     expect(fieldOf("check.max_body")).toBe("max_body_kib");
     expect(fieldOf("check.auth.bearer")).toBe("token");
-    expect(fieldOf("depends_on[0]")).toBeNull();
+    expect(fieldOf("depends_on[0]")).toBe("depends_on");
+    expect(fieldOf("escalation")).toBeNull();
   });
 });

@@ -46,6 +46,8 @@ export interface Values {
   runbook_url: string;
   /** Id of the fleet behind it; empty: none. */
   fleet: string;
+  /** Ids of the monitors that it depends on. */
+  depends_on: string[];
   /** What the check had that this form does not show; it goes back as it came. */
   rest: Record<string, unknown>;
 }
@@ -108,6 +110,7 @@ export const fresh: Values = {
   labels: "",
   runbook_url: "",
   fleet: "",
+  depends_on: [],
   rest: {},
 };
 
@@ -210,6 +213,7 @@ export function bodyOf(v: Values): Schemas["NewMonitor"] {
     escalation: v.told === "escalation" ? orNull(v.escalation) : null,
     runbook_url: v.runbook_url.trim() === "" ? null : v.runbook_url.trim(),
     fleet: orNull(v.fleet),
+    depends_on: v.depends_on,
   } as Schemas["NewMonitor"];
 }
 
@@ -264,6 +268,7 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     labels: writeLabels(m.labels),
     runbook_url: m.runbook_url ?? "",
     fleet: m.fleet ?? "",
+    depends_on: m.depends_on,
     rest: {},
   };
   if (Array.isArray(m.locations)) Object.assign(values, { from: "listed", listed: m.locations });
@@ -296,6 +301,7 @@ export function fieldOf(path: string): string | null {
   if (path.startsWith("labels")) return "labels";
   if (path.startsWith("channels")) return "channels";
   if (path === "escalation") return "escalation";
+  if (path.startsWith("depends_on")) return "depends_on";
   const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };
   const known = [
     "name",

@@ -85,6 +85,7 @@ const noticeWords: Record<string, string> = {
   evidence_withdrawn: "evidence withdrawn",
   reminder: "reminder",
   acknowledged: "acknowledged",
+  group_update: "update of the group",
 };
 
 function outcomeMark(notice: Notice): string {
@@ -98,6 +99,8 @@ function outcomeWords(notice: Notice): string {
   if (notice.outcome === "failed") return "Refused";
   if (notice.outcome === "collapsed") return "Told with the end";
   if (notice.outcome === "dropped") return "Not sent";
+  if (notice.outcome === "grouped") return "Told with the group";
+  if (notice.held_for) return "Held back";
   return notice.attempts > 0 ? `Tried ${plural(notice.attempts, "time")}` : "Waiting";
 }
 
@@ -163,16 +166,24 @@ export function ToldCard({ incident, now }: { incident: Incident; now: number })
                   <StateWord state={outcomeMark(notice)} word={outcomeWords(notice)} />
                 </td>
                 <th scope="row">
-                  {notice.channel_name} <span className="muted small-weight">{notice.channel_kind}</span>
+                  {notice.channel_name}{" "}
+                  <span className="muted small-weight">
+                    {notice.channel_kind}
+                    {notice.fallback && ", as the fallback channel"}
+                  </span>
                 </th>
                 <td>{noticeWords[notice.kind] ?? notice.kind}</td>
                 <td className="nowrap" title={utc(notice.settled_at ?? notice.created_at)}>
                   {when(notice.settled_at ?? notice.created_at, now)}
-                  {!notice.settled_at && notice.due_at && notice.attempts > 0 && (
-                    <span className="muted small"> next {when(notice.due_at, now)}</span>
-                  )}
+                  {!notice.settled_at &&
+                    notice.due_at &&
+                    (notice.attempts > 0 || notice.due_at > notice.created_at) && (
+                      <span className="muted small"> next {when(notice.due_at, now)}</span>
+                    )}
                 </td>
-                <td className="second soft break">{notice.answer}</td>
+                <td className="second soft break">
+                  {notice.held_for ? `Held back: ${notice.held_for}.` : notice.answer}
+                </td>
               </tr>
             ))}
           </tbody>

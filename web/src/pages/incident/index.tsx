@@ -92,6 +92,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <FleetCard incident={incident} now={now} />
       <NextCard incident={incident} now={now} />
       <ToldCard incident={incident} now={now} />
+      {incident.storm && <StormCard storm={incident.storm} own={incident.id} now={now} />}
       <OthersCard
         title="What else broke then"
         beside="at the same time"
@@ -113,6 +114,22 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         none="This is its first."
       />
     </>
+  );
+}
+
+/** The incidents that people heard of as one. */
+function StormCard({ storm, own, now }: { storm: Schemas["Storm"]; own: string; now: number }) {
+  const list = api.useQuery("get", "/api/v1/incidents", { params: { query: { storm: storm.first, limit: 500 } } });
+  const others = (list.data?.items ?? []).filter((row) => row.id !== own);
+  if (others.length === 0) return null;
+  return (
+    <OthersCard
+      title="Told together"
+      beside={`they went down within a minute and share ${storm.shared}`}
+      rows={others}
+      now={now}
+      none=""
+    />
   );
 }
 

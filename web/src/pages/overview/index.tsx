@@ -55,6 +55,7 @@ function Everything({ overview }: { overview: Overview }) {
           <p className="lead">{locationsSentence(overview.locations, now)}</p>
         </div>
       </div>
+      <Undelivered incidents={overview.incidents} />
       <Chips counts={overview.counts} />
       <Attention overview={overview} now={now} />
       <MatrixCard monitors={overview.monitors} locations={overview.locations} />
@@ -73,6 +74,24 @@ function Everything({ overview }: { overview: Overview }) {
         <LocationTable locations={overview.locations} now={now} actions={null} />
       </Card>
     </>
+  );
+}
+
+/** Nobody hears of anything: that stands above everything else. */
+function Undelivered({ incidents }: { incidents: Overview["incidents"] }) {
+  const incident = incidents.find((row) => row.subject === "platform:undelivered_alerts");
+  if (!incident) return null;
+  return (
+    <section role="alert" className="note edged edge-down" aria-label="Alerts are not delivered">
+      <StateMark state="down" />
+      <div>
+        <b>Alerts are not delivered.</b> {incident.sentence}
+        <p className="row">
+          <Link to={`/incidents/${incident.id}`}>See what was tried</Link>
+          <Link to="/alerting">Channels</Link>
+        </p>
+      </div>
+    </section>
   );
 }
 
