@@ -62,6 +62,8 @@ async fn tell(
     now: Timestamp,
 ) -> sqlx::Result<()> {
     let (monitor, incident) = about;
+    // Who ends it at this very moment waits, and then finds that the fallback channel has it.
+    store::incidents::lock_open(conn, &[monitor.0]).await?;
     let Some(row) = store::incidents::get(conn, monitor, incident).await? else { return Ok(()) };
     let rows = store::fallback::events(conn, monitor, incident, channel).await?;
     let stale = row.resolved_at.is_some_and(|at| now.duration_since(at) > NEWS);

@@ -39,7 +39,9 @@ pub(super) async fn hold(
 /// known once every vote that counts is younger than the parent's recovery.
 pub async fn release(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()> {
     let mut any = false;
-    for held in store::parents::held(conn).await? {
+    let mut all = store::parents::held(conn).await?;
+    all.sort_by_key(|held| (held.monitor, held.incident));
+    for held in all {
         let Some(since) = held.free_since else { continue };
         let confirmed = SignedDuration::from_secs(held.stale_after_s);
         if now.duration_since(since) < confirmed {

@@ -14,8 +14,12 @@ const CLOCK: i32 = 1_000;
 
 pub(super) async fn step(pool: &PgPool, now: Timestamp) -> sqlx::Result<()> {
     let mut tx = pool.begin().await?;
-    if store::chores::claim(&mut tx, "alerts").await? {
+    if store::chores::claim(&mut tx, "parents").await? {
         triage::parents::release(&mut tx, now).await?;
+    }
+    tx.commit().await?;
+    let mut tx = pool.begin().await?;
+    if store::chores::claim(&mut tx, "alerts").await? {
         triage::fallback::step(&mut tx, now).await?;
         let coordinators = store::hub::coordinators(&mut tx, now).await?;
         let off: Vec<(Uuid, i32)> = coordinators

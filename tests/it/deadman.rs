@@ -25,7 +25,11 @@ impl Scene {
         scene.agent_calls().await;
         scene
             .api
-            .call(Method::PUT, "settings/deadman", json!({"url": scene.watch.url}))
+            .call(
+                Method::PUT,
+                "settings/deadman",
+                json!({"url": format!("{}&key=s3cretpart", scene.watch.url)}),
+            )
             .await
             .is(200);
         scene
@@ -54,18 +58,18 @@ async fn it_is_sent_every_minute_and_its_answer_is_shown() {
     let thanks = Pinged::Sent { answered: true, answer: "200 OK: thanks".to_owned() };
     assert_eq!(scene.ping().await, thanks);
     let came = scene.watch.drain();
-    assert_eq!((came.len(), came[0].path.as_str()), (1, "/hook?token=t0ken"));
+    assert_eq!((came.len(), came[0].path.as_str()), (1, "/hook?token=t0ken&key=s3cretpart"));
     scene.api.later(59);
     assert_eq!(scene.ping().await, Pinged::NotDue);
     scene.api.later(1);
     scene.agent_calls().await;
-    scene.watch.order([Order::Answer(404, "", "no such check /hook?token=t0ken")]);
+    scene.watch.order([Order::Answer(404, "", "no such check s3cretpart")]);
     let Pinged::Sent { answered: false, .. } = scene.ping().await else { panic!("not refused") };
     let shown = scene.shown().await;
     assert_eq!((&shown["answered"], &shown["withheld"]), (&json!(false), &Value::Null));
     assert_eq!(shown["pinged_at"], "2026-03-01T12:01:00.000Z");
     let all = shown.to_string();
-    assert!(all.contains("404") && !all.contains("token=t0ken"), "{all}");
+    assert!(all.contains("404") && !all.contains("s3cret"), "{all}");
     assert!(text(&shown["place"]).starts_with("127.0.0.1:"));
 }
 
