@@ -242,14 +242,19 @@ pub async fn get(
     .await
 }
 
-/// Whether it is held open because it comes and goes.
+/// Whether nothing is said of it as time passes: it comes and goes, it is told with another that went down
+/// before it, or a parent of its monitor is down.
 pub async fn is_held(
     conn: &mut PgConnection,
     monitor: MonitorKey,
     incident: Uuid,
 ) -> sqlx::Result<bool> {
     let held = sqlx::query_scalar!(
-        "select flapping from incident where monitor_id = $1 and incident_id = $2",
+        r#"select i.flapping
+                  or exists (select from storm_member s where s.incident_id = i.incident_id and s.group_id <> s.incident_id)
+                  or exists (select from notice n where n.monitor_id = $1 and n.incident_id = $2
+                             and n.held_for is not null and n.settled_at is null) as "held!"
+           from incident i where i.monitor_id = $1 and i.incident_id = $2"#,
         monitor.0,
         incident
     )

@@ -5,6 +5,7 @@ pub mod agents;
 pub mod answers;
 pub mod assignments;
 pub mod audit;
+mod backlog;
 pub mod bench;
 pub mod boots;
 pub mod channels;
