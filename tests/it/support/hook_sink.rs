@@ -165,14 +165,16 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     };
     let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
     let line = text.lines().next().unwrap();
-    let path = line.strip_prefix("POST ").and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
+    let path = line.strip_prefix("POST ").or(line.strip_prefix("GET "));
+    let path = path.and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
     let path = path.unwrap_or_else(|| panic!("{line}")).to_owned();
     let headers: HashMap<String, String> = text
         .lines()
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    let length: usize = headers["content-length"].parse().unwrap();
+    let length = headers.get("content-length").map_or("0", String::as_str);
+    let length: usize = length.parse().unwrap();
     while bytes.len() < head + 4 + length {
         let mut chunk = [0; 4096];
         let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;

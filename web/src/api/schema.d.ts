@@ -2064,6 +2064,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/settings/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Settings of alerts. */
+        get: operations["get_alert_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes settings of alerts. */
+        patch: operations["change_alert_settings"];
+        trace?: never;
+    };
+    "/api/v1/settings/deadman": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The dead-man ping: when it was sent last, what came of it, and what withholds it. */
+        get: operations["get_deadman"];
+        /** Sets whom the dead-man ping goes to. */
+        put: operations["put_deadman"];
+        post?: never;
+        /** Ends the dead-man ping. */
+        delete: operations["delete_deadman"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3370,6 +3407,19 @@ export interface components {
             fleet_findings: components["schemas"]["FleetFinding"][];
             /** @description Oldest first. */
             notices: components["schemas"]["IncidentNotice"][];
+        } & {
+            /** @description Other incidents that were open at the same time. */
+            at_the_same_time: components["schemas"]["IncidentRow"][];
+            /** @description Earlier ones of the same monitor, fleet, SLO or cause, the latest first. */
+            earlier: components["schemas"]["IncidentRow"][];
+            /** @description Oldest first. */
+            events: components["schemas"]["IncidentEvent"][];
+            /** @description Votes and scope at the last opening or move, by location. */
+            evidence: Record<string, unknown>;
+            /** @description What was found in the same minutes in the fleet that it is about, or that the monitor names. */
+            fleet_findings: components["schemas"]["FleetFinding"][];
+            /** @description Oldest first. */
+            notices: components["schemas"]["IncidentNotice"][];
         };
         /** @description The escalation as it was copied when the incident opened. */
         IncidentEscalation: {
@@ -3420,7 +3470,7 @@ export interface components {
             channel_kind: string;
             channel_name: string;
             created_at: components["schemas"]["Instant"];
-            due_at?: components["schemas"]["Instant"] | null;
+            due_at?: components["schemas"]["Instant"] | null | components["schemas"]["Instant"];
             /** Format: uuid */
             id: string;
             kind: string;
@@ -3428,6 +3478,10 @@ export interface components {
             outcome?: string | null;
             settled_at?: components["schemas"]["Instant"] | null;
             severity: string;
+            /** @description It went to the fallback channel, because no other channel took it. */
+            fallback: boolean;
+            /** @description Why it is not even tried yet: `gateway is down`; null when nothing holds it back. */
+            held_for?: string | null;
         };
         IncidentRow: {
             acked_at?: components["schemas"]["Instant"] | null;
@@ -3473,6 +3527,7 @@ export interface components {
              *     monitor, which has a name and a state.
              */
             title?: string | null;
+            storm?: components["schemas"]["Storm"] | null;
         };
         /** @enum {string} */
         IncidentState: "open" | "resolved";
@@ -4024,6 +4079,7 @@ export interface components {
                  *     monitor, which has a name and a state.
                  */
                 title?: string | null;
+                storm?: components["schemas"]["Storm"] | null;
             }[];
             next?: string | null;
         };
@@ -7148,6 +7204,65 @@ export interface components {
         };
         /** Format: int64 */
         i64: number;
+        AlertSettings: {
+            fallback?: components["schemas"]["FallbackChannel"] | null;
+            /**
+             * Format: int64
+             * @description Notices that went to the fallback channel within 24 h.
+             */
+            fallback_notices_24h: number;
+            /**
+             * Format: int32
+             * @description So many monitors that go down within 60 s and share something are one alert; 0: never.
+             */
+            storm_monitors: number;
+        };
+        ChangeAlertSettings: {
+            /** @description Id or name of a channel; null: none. */
+            fallback?: string | null;
+            /**
+             * Format: int32
+             * @description 0, or 2 to 1,000.
+             */
+            storm_monitors?: number;
+        };
+        /** @description Pings to an external watch, which raises the alarm when they stay away. */
+        Deadman: {
+            /** @description What the other side said, or why it could not be asked. */
+            answer?: string | null;
+            /** @description Whether the last ping was answered with a 2xx; null while it is under way. */
+            answered?: boolean | null;
+            configured: boolean;
+            looked_at?: components["schemas"]["Instant"] | null;
+            /** Format: int64 */
+            period_s: number;
+            pinged_at?: components["schemas"]["Instant"] | null;
+            /** @description Host and port; the rest of the address is a secret. */
+            place?: string | null;
+            /** @description Why no ping is sent now, a sentence; null when nothing withholds it. */
+            withheld?: string | null;
+        };
+        FallbackChannel: {
+            /** @description It can be told something: it is switched on. */
+            enabled: boolean;
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        PutDeadman: {
+            /** @description http or https; it is asked with GET every minute. */
+            url: string;
+        };
+        /** @description Incidents that are told as one, because their monitors went down within a minute and share something. */
+        Storm: {
+            /**
+             * Format: uuid
+             * @description The incident of the first that went down.
+             */
+            first: string;
+            /** @description In words that go on after "share": `the domain shop.example`. */
+            shared: string;
+        };
     };
     responses: {
         /** @description Refused, or failed; nothing was stored. */
@@ -8403,6 +8518,8 @@ export interface operations {
                 to?: components["schemas"]["Instant"];
                 limit?: number;
                 cursor?: string;
+                /** @description Id of the first of those that are told together. */
+                storm?: string;
             };
             header?: never;
             path?: never;
@@ -11290,6 +11407,117 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["IssuedLink"];
                 };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_alert_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertSettings"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_alert_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAlertSettings"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertSettings"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deadman"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    put_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutDeadman"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deadman"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];

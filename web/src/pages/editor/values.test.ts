@@ -63,6 +63,6 @@ describe("the monitor form", () => {
     expect(fieldOf("check.max_body")).toBe("max_body_kib");
     expect(fieldOf("check.auth.bearer")).toBe("token");
     expect(fieldOf("depends_on[0]")).toBe("depends_on");
-    expect(fieldOf("escalation")).toBeNull();
+    expect(fieldOf("enabled")).toBeNull();
   });
 });
