@@ -58,7 +58,7 @@ pub async fn run(
     shutdown.spawn(upkeep.clone().run_alerts(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_slos(stopping.clone()));
     shutdown.spawn(upkeep.clone().run_locations(stopping.clone()));
-    shutdown.spawn(upkeep.clone().run_alerts(stopping.clone()));
+    shutdown.spawn(upkeep.clone().run_deliveries(stopping.clone()));
     shutdown.spawn(upkeep.run_chores(stopping.clone()));
     shutdown.spawn(notifier.clone().run(stopping.clone()));
     shutdown.spawn(notifier.clone().run_pings(stopping.clone()));

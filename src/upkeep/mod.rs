@@ -281,8 +281,8 @@ impl Upkeep {
         }
     }
 
-    /// Looks after alerts every five seconds.
-    pub async fn run_alerts(self, stop: tokio_util::sync::CancellationToken) {
+    /// Looks every five seconds at what waits for a parent and at what no channel took.
+    pub async fn run_deliveries(self, stop: tokio_util::sync::CancellationToken) {
         while !stop.is_cancelled() {
             log("alerts", self.look_after_alerts(self.clock.now()).await.map_err(Into::into));
             if wait(&self.clock, Duration::from_secs(5), &stop).await {
