@@ -6,6 +6,8 @@
 create table storm_member (
     incident_id uuid primary key,
     monitor_id  integer not null,
+    -- The order of those that went down at the same instant.
+    member_no   bigint not null generated always as identity,
     -- When it went down; again when it does so again.
     down_at     timestamptz not null,
     -- Null while it is down, or at least not up.

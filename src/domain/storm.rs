@@ -47,7 +47,7 @@ pub enum Joined {
     Group { group: Uuid, shared: String, joined: Vec<Uuid> },
 }
 
-/// Where `new` belongs, among those that are down and went down of late; `monitors` make a group. Of several
+/// Where `new` belongs, among those that are down and went down of late, the first first; `monitors` make a group. Of several
 /// groups the one with most members is taken, and one that is there before one that would be made.
 pub fn join(new: &Down, recent: &[Down], monitors: usize) -> Joined {
     let near = |one: &&Down| (one.at - new.at).abs() <= WITHIN && one.incident != new.incident;
@@ -68,7 +68,7 @@ pub fn join(new: &Down, recent: &[Down], monitors: usize) -> Joined {
     let sharing = |key: &String| {
         let mut list: Vec<&Down> =
             free.iter().filter(|one| one.keys.contains(key)).map(|one| **one).collect();
-        list.sort_by_key(|one| (one.at, one.incident));
+        list.sort_by_key(|one| one.at);
         list
     };
     let sharings: Vec<(&String, Vec<&Down>)> =
@@ -84,9 +84,13 @@ pub fn join(new: &Down, recent: &[Down], monitors: usize) -> Joined {
         let joined: Vec<Uuid> = list.iter().map(|one| one.incident).chain([new.incident]).collect();
         return Joined::Group { group: joined[0], shared: (*key).clone(), joined };
     }
-    let mut with: Vec<&Down> = sharings.iter().flat_map(|(_, list)| list.iter().copied()).collect();
-    with.sort_by_key(|one| (one.at, one.incident));
-    with.dedup_by_key(|one| one.incident);
+    let mut with: Vec<&Down> = Vec::new();
+    for one in sharings.iter().flat_map(|(_, list)| list) {
+        if !with.iter().any(|known| known.incident == one.incident) {
+            with.push(one);
+        }
+    }
+    with.sort_by_key(|one| one.at);
     let until = with.first().map_or(new.at, |one| one.at) + WITHIN;
     Joined::Related { until, with: with.into_iter().map(|one| one.incident).collect() }
 }

@@ -35,7 +35,7 @@ pub async fn members(
 ) -> sqlx::Result<Vec<MemberRow>> {
     sqlx::query!(
         "select incident_id, monitor_id, down_at, over_at, keys, group_id, shared from storm_member
-         where down_at >= $1 or incident_id = any($2) order by down_at, incident_id",
+         where down_at >= $1 or incident_id = any($2) order by down_at, member_no",
         since.to_sqlx(),
         incidents
     )
@@ -92,7 +92,7 @@ pub async fn listed(conn: &mut PgConnection, group: Uuid) -> sqlx::Result<Vec<Li
                   i.resolved_at is null as "open!", s.shared as "shared!"
            from storm_member s join incident i on i.monitor_id = s.monitor_id and i.incident_id = s.incident_id
                 join monitor m on m.monitor_id = s.monitor_id
-           where s.group_id = $1 order by s.down_at, s.incident_id"#,
+           where s.group_id = $1 order by s.down_at, s.member_no"#,
         group
     )
     .map(|r| Listed {

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::{
     Decided, Triage, at, escalate,
     storms::{self, Happened},
+    told,
 };
 use crate::domain::decision::ballot::ballots;
 use crate::domain::decision::basis::Basis;
@@ -17,7 +18,7 @@ use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What
 use crate::domain::escalation::route::Own;
 use crate::domain::fields::text_map;
 use crate::domain::ids::{IncidentKey, MonitorKey};
-use crate::domain::incident::{Ending, Severity};
+use crate::domain::incident::Severity;
 use crate::domain::notice::{self, IncidentFacts, LocationLine, Notice, NoticeKind};
 use crate::store;
 use crate::store::incidents::NewIncident;
@@ -87,7 +88,7 @@ impl Triage {
             let Some(incident) = write_incident(conn, one, &event, &evidence, now).await? else {
                 continue;
             };
-            let Some((kind, severity, previous)) = told_as(&event, one) else { continue };
+            let Some((kind, severity, previous)) = told::told_as(&event, one) else { continue };
             if event.suppressed {
                 continue;
             }
@@ -177,7 +178,7 @@ async fn write_incident(
                 incident,
                 ended,
                 resolved,
-                Some(ending_word(*ending)),
+                Some(told::ending_word(*ending)),
             )
             .await?;
             incident
@@ -200,24 +201,6 @@ async fn write_incident(
     store::incidents::add_event(conn, monitor, incident, at(event.at), &word, None, &why, evidence)
         .await?;
     Ok(Some(incident))
-}
-
-/// The kind, the severity now and the one before, for events that people may hear.
-fn told_as(event: &Event, one: &Decided) -> Option<(NoticeKind, Severity, Option<Severity>)> {
-    let last = one.incident_before.as_ref().map_or(Severity::Down, |i| i.severity);
-    Some(match event.what {
-        What::Opened { severity, .. } => (NoticeKind::Opened, severity, None),
-        What::Reopened { severity } => (NoticeKind::Reopened, severity, None),
-        What::Escalated { from, to } | What::Downgraded { from, to } => {
-            (NoticeKind::Moved, to, Some(from))
-        }
-        What::Resolved { ending: Ending::FlapEnd, .. } => (NoticeKind::FlapEnd, last, Some(last)),
-        What::Resolved { .. } => (NoticeKind::Resolved, last, Some(last)),
-        What::FlapStart => (NoticeKind::FlapStart, last, Some(last)),
-        What::AfterMaintenance { severity, .. } => (NoticeKind::AfterMaintenance, severity, None),
-        What::EvidenceWithdrawn => (NoticeKind::EvidenceWithdrawn, last, Some(last)),
-        What::Blind | What::BlindEnd => return None,
-    })
 }
 
 /// Tells everybody who hears the event.
@@ -440,15 +423,6 @@ fn scope_text(one: &Decided) -> Option<String> {
 fn target_of(check: &serde_json::Value) -> String {
     let text = |name: &str| check.get(name).and_then(|v| v.as_str());
     text("url").or_else(|| text("host")).or_else(|| text("name")).unwrap_or_default().to_owned()
-}
-
-fn ending_word(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Recovered => "recovered",
-        Ending::FlapEnd => "flap_end",
-        Ending::Paused => "paused",
-        Ending::Deleted => "deleted",
-    }
 }
 
 fn count(n: usize) -> u32 {

@@ -20,6 +20,7 @@ pub mod platform;
 mod rows;
 pub mod slos;
 mod storms;
+mod told;
 mod waves;
 
 use std::collections::BTreeMap;

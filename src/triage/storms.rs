@@ -70,7 +70,7 @@ pub(super) async fn group(
     for one in happened {
         let at = known.iter().position(|row| row.incident == one.incident);
         if one.goes_down() {
-            let row = went_down(conn, one, at.map(|at| known.swap_remove(at)), now).await?;
+            let row = went_down(conn, one, at.map(|at| known.remove(at)), now).await?;
             let grouped = row.group.is_some();
             known.push(row);
             if !grouped && least > 0 {

@@ -50,13 +50,13 @@ impl Member {
     /// Whether the last that counts is no end; `grouped` are rows that are grouped by now.
     fn is_open(&self, real_only: bool, grouped: &[i64]) -> bool {
         let real = |row: &&Row| row.fate != Fate::Grouped && !grouped.contains(&row.no);
-        let rows = self.rows.iter().filter(|row| !real_only || real(row));
-        rows.last().is_some_and(|row| !row.kind.ends())
+        let mut rows = self.rows.iter().filter(|row| !real_only || real(row));
+        rows.next_back().is_some_and(|row| !row.kind.ends())
     }
 
     fn began_for_real(&self) -> bool {
-        let sent = self.rows.iter().filter(|row| row.fate == Fate::Sent);
-        sent.last().is_some_and(|row| !row.kind.ends())
+        let mut sent = self.rows.iter().filter(|row| row.fate == Fate::Sent);
+        sent.next_back().is_some_and(|row| !row.kind.ends())
     }
 }
 
@@ -68,10 +68,13 @@ impl Member {
 pub fn arrange(members: &[Member]) -> Plan {
     let mut plan = Plan::default();
     let waits = |member: &&Member| {
-        member.rows.iter().any(|row| row.fate == Fate::Waiting && row.kind.begins())
+        let waiting = |row: &&Row| row.fate == Fate::Waiting && row.kind.begins();
+        member.rows.iter().find(waiting).map(|row| row.no)
     };
     let lit = members.iter().find(|member| member.began_for_real());
-    let Some(through) = lit.or_else(|| members.iter().find(waits)) else { return plan };
+    // What was queued first waits for nothing else.
+    let first = || members.iter().filter(|m| waits(m).is_some()).min_by_key(waits);
+    let Some(through) = lit.or_else(first) else { return plan };
     plan.through = Some(through.incident);
     let mut told_by_itself = lit.is_some();
     for member in members {

@@ -106,8 +106,8 @@ impl Channel {
     /// Incidents that the channel was really told of and that are not over for it.
     fn lit(&self) -> usize {
         let lit = |member: &&Member| {
-            let real = member.rows.iter().filter(|row| row.fate != Fate::Grouped);
-            real.last().is_some_and(|row| !row.kind.ends())
+            let mut real = member.rows.iter().filter(|row| row.fate != Fate::Grouped);
+            real.next_back().is_some_and(|row| !row.kind.ends())
         };
         self.members.iter().filter(lit).count()
     }

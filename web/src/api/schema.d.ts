@@ -1414,6 +1414,43 @@ export interface paths {
         patch: operations["change_settings"];
         trace?: never;
     };
+    "/api/v1/settings/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Settings of alerts. */
+        get: operations["get_alert_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes settings of alerts. */
+        patch: operations["change_alert_settings"];
+        trace?: never;
+    };
+    "/api/v1/settings/deadman": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The dead-man ping: when it was sent last, what came of it, and what withholds it. */
+        get: operations["get_deadman"];
+        /** Sets whom the dead-man ping goes to. */
+        put: operations["put_deadman"];
+        post?: never;
+        /** Ends the dead-man ping. */
+        delete: operations["delete_deadman"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/settings/mail": {
         parameters: {
             query?: never;
@@ -2064,43 +2101,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/settings/alerts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Settings of alerts. */
-        get: operations["get_alert_settings"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /** Changes settings of alerts. */
-        patch: operations["change_alert_settings"];
-        trace?: never;
-    };
-    "/api/v1/settings/deadman": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The dead-man ping: when it was sent last, what came of it, and what withholds it. */
-        get: operations["get_deadman"];
-        /** Sets whom the dead-man ping goes to. */
-        put: operations["put_deadman"];
-        post?: never;
-        /** Ends the dead-man ping. */
-        delete: operations["delete_deadman"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2170,6 +2170,19 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+        };
+        AlertSettings: {
+            fallback?: components["schemas"]["FallbackChannel"] | null;
+            /**
+             * Format: int64
+             * @description Notices that went to the fallback channel within 24 h.
+             */
+            fallback_notices_24h: number;
+            /**
+             * Format: int32
+             * @description So many monitors that go down within 60 s and share something are one alert; 0: never.
+             */
+            storm_monitors: number;
         };
         /** @enum {string} */
         AllWord: "all";
@@ -2295,6 +2308,15 @@ export interface components {
                 [key: string]: string;
             };
             name?: string;
+        };
+        ChangeAlertSettings: {
+            /** @description Id or name of a channel; null: none. */
+            fallback?: string | null;
+            /**
+             * Format: int32
+             * @description 0, or 2 to 1,000.
+             */
+            storm_monitors?: number;
         };
         ChangeChannel: {
             config?: Record<string, unknown>;
@@ -2563,6 +2585,22 @@ export interface components {
             secret: string;
             token: components["schemas"]["ApiToken"];
         };
+        /** @description Pings to an external watch, which raises the alarm when they stay away. */
+        Deadman: {
+            /** @description What the other side said, or why it could not be asked. */
+            answer?: string | null;
+            /** @description Whether the last ping was answered with a 2xx; null while it is under way. */
+            answered?: boolean | null;
+            configured: boolean;
+            looked_at?: components["schemas"]["Instant"] | null;
+            /** Format: int64 */
+            period_s: number;
+            pinged_at?: components["schemas"]["Instant"] | null;
+            /** @description Host and port; the rest of the address is a secret. */
+            place?: string | null;
+            /** @description Why no ping is sent now, a sentence; null when nothing withholds it. */
+            withheld?: string | null;
+        };
         /** @description A decision: a vote changed, and the state with it or not. */
         Decision: {
             at: components["schemas"]["Instant"];
@@ -2803,6 +2841,13 @@ export interface components {
              *     rule for recovery has been passed by then; null: that is enough.
              */
             return_after_s?: number | null;
+        };
+        FallbackChannel: {
+            /** @description It can be told something: it is switched on. */
+            enabled: boolean;
+            /** Format: uuid */
+            id: string;
+            name: string;
         };
         FieldError: {
             field: string;
@@ -3407,19 +3452,6 @@ export interface components {
             fleet_findings: components["schemas"]["FleetFinding"][];
             /** @description Oldest first. */
             notices: components["schemas"]["IncidentNotice"][];
-        } & {
-            /** @description Other incidents that were open at the same time. */
-            at_the_same_time: components["schemas"]["IncidentRow"][];
-            /** @description Earlier ones of the same monitor, fleet, SLO or cause, the latest first. */
-            earlier: components["schemas"]["IncidentRow"][];
-            /** @description Oldest first. */
-            events: components["schemas"]["IncidentEvent"][];
-            /** @description Votes and scope at the last opening or move, by location. */
-            evidence: Record<string, unknown>;
-            /** @description What was found in the same minutes in the fleet that it is about, or that the monitor names. */
-            fleet_findings: components["schemas"]["FleetFinding"][];
-            /** @description Oldest first. */
-            notices: components["schemas"]["IncidentNotice"][];
         };
         /** @description The escalation as it was copied when the incident opened. */
         IncidentEscalation: {
@@ -3470,18 +3502,18 @@ export interface components {
             channel_kind: string;
             channel_name: string;
             created_at: components["schemas"]["Instant"];
-            due_at?: components["schemas"]["Instant"] | null | components["schemas"]["Instant"];
-            /** Format: uuid */
-            id: string;
-            kind: string;
-            /** @description `delivered failed collapsed dropped`; null while it waits. */
-            outcome?: string | null;
-            settled_at?: components["schemas"]["Instant"] | null;
-            severity: string;
+            due_at?: components["schemas"]["Instant"] | null;
             /** @description It went to the fallback channel, because no other channel took it. */
             fallback: boolean;
             /** @description Why it is not even tried yet: `gateway is down`; null when nothing holds it back. */
             held_for?: string | null;
+            /** Format: uuid */
+            id: string;
+            kind: string;
+            /** @description `delivered failed collapsed dropped grouped`; null while it waits. */
+            outcome?: string | null;
+            settled_at?: components["schemas"]["Instant"] | null;
+            severity: string;
         };
         IncidentRow: {
             acked_at?: components["schemas"]["Instant"] | null;
@@ -3518,6 +3550,7 @@ export interface components {
             slo?: components["schemas"]["SloRef"] | null;
             /** @description The first failing result; `opened_at` is when it was decided. */
             started_at: components["schemas"]["Instant"];
+            storm?: components["schemas"]["Storm"] | null;
             /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
             subject: string;
             /** @description Inside maintenance: nobody was told. */
@@ -3527,7 +3560,6 @@ export interface components {
              *     monitor, which has a name and a state.
              */
             title?: string | null;
-            storm?: components["schemas"]["Storm"] | null;
         };
         /** @enum {string} */
         IncidentState: "open" | "resolved";
@@ -4070,6 +4102,7 @@ export interface components {
                 slo?: components["schemas"]["SloRef"] | null;
                 /** @description The first failing result; `opened_at` is when it was decided. */
                 started_at: components["schemas"]["Instant"];
+                storm?: components["schemas"]["Storm"] | null;
                 /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
@@ -4079,7 +4112,6 @@ export interface components {
                  *     monitor, which has a name and a state.
                  */
                 title?: string | null;
-                storm?: components["schemas"]["Storm"] | null;
             }[];
             next?: string | null;
         };
@@ -5819,6 +5851,10 @@ export interface components {
             code: string;
             message: string;
         };
+        PutDeadman: {
+            /** @description http or https; it is asked with GET every minute. */
+            url: string;
+        };
         /** @description Serialised only to be read again by the rules for mail servers. */
         PutMailServer: {
             /** @description Certificates to trust beside the system's, PEM. */
@@ -7059,6 +7095,16 @@ export interface components {
             /** @description `no_result stale disabled quarantined distrusted divergent`, or words of an older decision. */
             why_not?: string | null;
         };
+        /** @description Incidents that are told as one, because their monitors went down within a minute and share something. */
+        Storm: {
+            /**
+             * Format: uuid
+             * @description The incident of the first that went down.
+             */
+            first: string;
+            /** @description In words that go on after "share": `the domain shop.example`. */
+            shared: string;
+        };
         StripPiece: {
             evidence_stale: boolean;
             from: components["schemas"]["Instant"];
@@ -7204,65 +7250,6 @@ export interface components {
         };
         /** Format: int64 */
         i64: number;
-        AlertSettings: {
-            fallback?: components["schemas"]["FallbackChannel"] | null;
-            /**
-             * Format: int64
-             * @description Notices that went to the fallback channel within 24 h.
-             */
-            fallback_notices_24h: number;
-            /**
-             * Format: int32
-             * @description So many monitors that go down within 60 s and share something are one alert; 0: never.
-             */
-            storm_monitors: number;
-        };
-        ChangeAlertSettings: {
-            /** @description Id or name of a channel; null: none. */
-            fallback?: string | null;
-            /**
-             * Format: int32
-             * @description 0, or 2 to 1,000.
-             */
-            storm_monitors?: number;
-        };
-        /** @description Pings to an external watch, which raises the alarm when they stay away. */
-        Deadman: {
-            /** @description What the other side said, or why it could not be asked. */
-            answer?: string | null;
-            /** @description Whether the last ping was answered with a 2xx; null while it is under way. */
-            answered?: boolean | null;
-            configured: boolean;
-            looked_at?: components["schemas"]["Instant"] | null;
-            /** Format: int64 */
-            period_s: number;
-            pinged_at?: components["schemas"]["Instant"] | null;
-            /** @description Host and port; the rest of the address is a secret. */
-            place?: string | null;
-            /** @description Why no ping is sent now, a sentence; null when nothing withholds it. */
-            withheld?: string | null;
-        };
-        FallbackChannel: {
-            /** @description It can be told something: it is switched on. */
-            enabled: boolean;
-            /** Format: uuid */
-            id: string;
-            name: string;
-        };
-        PutDeadman: {
-            /** @description http or https; it is asked with GET every minute. */
-            url: string;
-        };
-        /** @description Incidents that are told as one, because their monitors went down within a minute and share something. */
-        Storm: {
-            /**
-             * Format: uuid
-             * @description The incident of the first that went down.
-             */
-            first: string;
-            /** @description In words that go on after "share": `the domain shop.example`. */
-            shared: string;
-        };
     };
     responses: {
         /** @description Refused, or failed; nothing was stored. */
@@ -8512,14 +8499,14 @@ export interface operations {
                 /** @description Id. */
                 slo?: string;
                 kind?: components["schemas"]["IncidentKind"];
+                /** @description Id of the first of those that are told together. */
+                storm?: string;
                 /** @description Opened at or after. */
                 from?: components["schemas"]["Instant"];
                 /** @description Opened before. */
                 to?: components["schemas"]["Instant"];
                 limit?: number;
                 cursor?: string;
-                /** @description Id of the first of those that are told together. */
-                storm?: string;
             };
             header?: never;
             path?: never;
@@ -10150,6 +10137,117 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
+    get_alert_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertSettings"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    change_alert_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAlertSettings"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertSettings"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deadman"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    put_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutDeadman"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deadman"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    delete_deadman: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
     get_mail: {
         parameters: {
             query?: never;
@@ -11407,117 +11505,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["IssuedLink"];
                 };
-            };
-            "4XX": components["responses"]["Error"];
-            "5XX": components["responses"]["Error"];
-        };
-    };
-    get_alert_settings: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AlertSettings"];
-                };
-            };
-            "4XX": components["responses"]["Error"];
-            "5XX": components["responses"]["Error"];
-        };
-    };
-    change_alert_settings: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeAlertSettings"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AlertSettings"];
-                };
-            };
-            "4XX": components["responses"]["Error"];
-            "5XX": components["responses"]["Error"];
-        };
-    };
-    get_deadman: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Deadman"];
-                };
-            };
-            "4XX": components["responses"]["Error"];
-            "5XX": components["responses"]["Error"];
-        };
-    };
-    put_deadman: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PutDeadman"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Deadman"];
-                };
-            };
-            "4XX": components["responses"]["Error"];
-            "5XX": components["responses"]["Error"];
-        };
-    };
-    delete_deadman: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             "4XX": components["responses"]["Error"];
             "5XX": components["responses"]["Error"];
