@@ -151,6 +151,16 @@ fn blame(
     seen
 }
 
+/// What is seen while most of this location's references fail: that something failed is no word about the
+/// target then, unless the target itself said so.
+pub fn own_line(seen: Observation) -> Observation {
+    if seen.outcome != Outcome::Fail || seen.status.is_some() {
+        return seen;
+    }
+    let why = "Most of this location's own references failed in its last self-check, so its own line may be what failed here.";
+    mine(seen, Class::AgentSelfcheck, why.into())
+}
+
 /// The same observation as ours to answer for; what was measured stays visible.
 fn mine(mut seen: Observation, class: Class, message: String) -> Observation {
     (seen.outcome, seen.class, seen.message) = (class.side(), Some(class), message);
@@ -256,6 +266,21 @@ mod tests {
         assert_eq!(class(pass.clone(), true, 0).0, Outcome::Pass);
         pass.phases_us.total = 501_000;
         assert_eq!(class(pass, true, 0), overload);
+    }
+
+    #[test]
+    fn while_the_references_fail_only_an_answer_speaks_of_the_target() {
+        let own = |seen| {
+            let seen = own_line(seen);
+            (seen.outcome, seen.class)
+        };
+        let line = (Outcome::Error, Some(Class::AgentSelfcheck));
+        assert_eq!(own(failed(Class::ConnectTimeout)), line);
+        assert_eq!(own(failed(Class::DnsTimeout)), line);
+        let answered = Observation { status: Some(503), ..failed(Class::Status) };
+        assert_eq!(own(answered), (Outcome::Fail, Some(Class::Status)));
+        let pass = Observation { outcome: Outcome::Pass, class: None, ..failed(Class::Status) };
+        assert_eq!(own(pass), (Outcome::Pass, None));
     }
 
     #[test]

@@ -171,6 +171,12 @@ impl Shared {
         last.as_ref().and_then(|round| serde_json::to_value(round).ok())
     }
 
+    /// In the last round most references failed.
+    pub fn references_fail(&self) -> bool {
+        let last = self.selfcheck.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().is_some_and(SelfCheck::most_fail)
+    }
+
     pub fn set_selfcheck(&self, round: SelfCheck) {
         *self.selfcheck.lock().unwrap_or_else(PoisonError::into_inner) = Some(round);
     }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Shared;
 use super::assigned::Assigned;
-use super::attempt::{Prober, ours};
+use super::attempt::{Prober, ours, own_line};
 use super::link::stream::Work;
 use super::link::{Link, heartbeat};
 use super::schedule::{Attempt, Schedule, Task};
@@ -299,7 +299,10 @@ impl Runner {
 /// Runs `probe` and notes when it began and ended.
 async fn see(shared: &Shared, probe: impl Future<Output = Observation>) -> Seen {
     let started = shared.time.stamp(boottime(), shared.clock.now());
-    let observation = probe.await;
+    let mut observation = probe.await;
+    if shared.references_fail() {
+        observation = own_line(observation);
+    }
     Seen { observation, started, ended: millis(boottime()) }
 }
 

@@ -85,13 +85,12 @@ pub async fn watch(
 
 /// The round after `last`.
 fn next(last: Option<&SelfCheck>, targets: Vec<Reference>) -> SelfCheck {
-    let failing = targets.iter().filter(|target| !target.ok).count();
-    let bad = 2 * failing > targets.len();
-    SelfCheck {
-        round: last.map_or(0, |last| last.round) + 1,
-        bad_rounds: if bad { last.map_or(0, |last| last.bad_rounds) + 1 } else { 0 },
-        targets,
+    let (round, bad) = last.map_or((0, 0), |last| (last.round, last.bad_rounds));
+    let mut next = SelfCheck { round: round + 1, bad_rounds: 0, targets };
+    if next.most_fail() {
+        next.bad_rounds = bad + 1;
     }
+    next
 }
 
 async fn look(target: &Target, prober: &Prober) -> Reference {

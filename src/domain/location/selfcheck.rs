@@ -37,6 +37,11 @@ impl SelfCheck {
         self.targets.iter().filter(|target| !target.ok).count()
     }
 
+    /// This round alone was bad.
+    pub fn most_fail(&self) -> bool {
+        2 * self.failing() > self.targets.len()
+    }
+
     pub fn is_bad(&self) -> bool {
         self.bad_rounds >= BAD_ROUNDS
     }
