@@ -18,7 +18,6 @@ pub(crate) struct Heard {
     pub(crate) id: String,
     /// Name of the monitor; empty for what is about none.
     pub(crate) monitor: String,
-    pub(crate) incident: String,
     /// `opened`, `resolved`, …
     pub(crate) kind: String,
 }
@@ -37,7 +36,6 @@ impl Ears {
                 at: Clock::system().now(),
                 id: request.id().to_owned(),
                 monitor: text(&body["data"]["monitor"]["name"]),
-                incident: text(&body["data"]["incident"]["id"]),
                 kind: text(&body["data"]["kind"]),
             });
         }

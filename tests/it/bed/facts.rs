@@ -20,6 +20,10 @@ impl Row {
         Self { name: name.into(), facts: Vec::new() }
     }
 
+    pub(crate) fn is_right(&self) -> bool {
+        self.facts.iter().all(|fact| fact.ok)
+    }
+
     /// What has to be the same.
     pub(crate) fn same(
         &mut self,

@@ -1,8 +1,6 @@
 //! The test bed: every part of the product a process on a host of its own, with a real network between them
 //! that can be cut. [`net`] has the hosts, [`rows`] what is done to them.
 
-#![expect(dead_code, reason = "the rows of the full drill use the rest")]
-
 mod door;
 mod ears;
 mod facts;
@@ -25,7 +23,7 @@ use tokio::{
 use self::{
     ears::Ears,
     facts::Row,
-    net::{AGENTS, COORDINATORS, DATABASE, DOOR, Net, Pair, WORLD, place},
+    net::{AGENTS, COORDINATORS, DATABASE, DOOR, NAMES, Net, Pair, WORLD, place},
     process::{Process, log_folder},
     target::{Served, Target},
 };
@@ -33,7 +31,7 @@ use crate::support::{
     db::storms_from,
     delivery::KEY,
     scratch::Scratch,
-    targets::{Authority, Say, dns_on},
+    targets::{Authority, NOW, Say, dns_on},
     whole::{Client, admit_client_to, plain_client, until},
 };
 
@@ -48,7 +46,7 @@ const NAMED_ROW: u8 = 60;
 /// Whose wall clock is an hour ahead.
 const CLOCK_AHEAD: &str = "b";
 /// So many monitors of a target that stays well: what fails in the rows must stay a small part.
-const QUIET: usize = 30;
+const QUIET: usize = 45;
 
 /// Everything, running. What is declared first goes first.
 struct Bed {
@@ -171,7 +169,7 @@ impl Bed {
         .map(str::to_owned)
         .to_vec();
         args.extend(["--coordinator-url".into(), format!("http://{DOOR}:{}/", door::PORT)]);
-        args.extend(["--name-server".into(), format!("{WORLD}:53")]);
+        args.extend(["--name-server".into(), format!("{NAMES}:53")]);
         args.extend(["--ca-file".into(), self.folder.path().join("ca.pem").display().to_string()]);
         args.extend(["--spool-dir".into(), self.folder.path().join(name).display().to_string()]);
         for port in REFERENCES {
@@ -202,11 +200,28 @@ impl Bed {
 
     /// Servers on the target's host, one for each row; all of them are well when this returns.
     async fn targets<const N: usize>(&self, rows: [u8; N]) -> [Target; N] {
-        let made = rows.map(|row| target::target(SocketAddr::from((place(row), 80)), None));
-        self.serve(made).await
+        let targets = self.target_list(rows).await;
+        targets.try_into().unwrap_or_else(|_| unreachable!("as many as there were"))
     }
 
-    async fn serve<const N: usize>(&self, made: [(Target, Served); N]) -> [Target; N] {
+    async fn target_list(&self, rows: impl IntoIterator<Item = u8>) -> Vec<Target> {
+        let made = rows.into_iter();
+        let made = made.map(|row| target::target(SocketAddr::from((place(row), 80)), None));
+        self.serve(made.collect()).await
+    }
+
+    /// A server that speaks TLS at that row's address. Its certificate is valid for half an hour from now.
+    async fn tls_target(&self, row: u8) -> Target {
+        let known: jiff::Timestamp = NOW.parse().unwrap();
+        let now = trial::now().duration_since(known).as_secs();
+        let address = place(row).to_string();
+        let chain = self.authority.leaf(&[&address], now - 1_800, now + 1_800);
+        let tls = chain.acceptor(&[b"http/1.1"]);
+        let made = target::target(SocketAddr::from((place(row), 443)), Some(tls));
+        self.serve(vec![made]).await.pop().unwrap()
+    }
+
+    async fn serve(&self, made: Vec<(Target, Served)>) -> Vec<Target> {
         let (mut targets, mut servers) = (Vec::new(), Vec::new());
         for (target, served) in made {
             targets.push(target);
@@ -218,7 +233,7 @@ impl Bed {
         for target in &targets {
             target.ready().await;
         }
-        targets.try_into().unwrap_or_else(|_| unreachable!("as many as there were"))
+        targets
     }
 
     async fn stop_database(&self) {
@@ -292,7 +307,7 @@ fn start_coordinator(net: &Net, logs: &std::path::Path, which: usize) -> Process
 /// The receiver of webhooks, the name server, and what is always up.
 fn serve_world(net: &Net, ears: Ears) {
     net.enter("world").run(async move || {
-        let socket = UdpSocket::bind((WORLD, 53)).await.unwrap();
+        let socket = UdpSocket::bind((NAMES, 53)).await.unwrap();
         let (_, _names) = dns_on(socket, |name, _, _| match name {
             "control.test" => Say::Addresses(vec![WORLD.into()]),
             NAMED => Say::Addresses(vec![place(NAMED_ROW).into()]),

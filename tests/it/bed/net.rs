@@ -26,6 +26,8 @@ pub(crate) const DOOR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 13);
 pub(crate) const TARGET: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 20);
 /// Who hears of incidents, the name server, and what is always up.
 pub(crate) const WORLD: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 30);
+/// The name server: another address of the world's.
+pub(crate) const NAMES: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 31);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 50);
 /// The agents, by the names of their locations. The last one is far away.
 pub(crate) const AGENTS: [(&str, Ipv4Addr); 5] = [
@@ -99,10 +101,11 @@ impl Net {
     fn switch(&self) {
         self.ip_in("hub", &["link add br0 type bridge", "link set br0 up", "link set lo up"]);
         let mut rules = "table bridge bed {\n set cut { type ipv4_addr . ipv4_addr; }\n".to_owned();
+        rules += " set dead { type ipv4_addr; }\n";
         for percent in LOSSES {
             rules += &format!(" set lose{percent} {{ type ipv4_addr . ipv4_addr; }}\n");
         }
-        rules += " chain pass {\n  type filter hook forward priority 0; policy accept;\n  ip saddr . ip daddr @cut drop\n";
+        rules += " chain pass {\n  type filter hook forward priority 0; policy accept;\n  ip saddr . ip daddr @cut drop\n  ip saddr @dead drop\n  ip daddr @dead drop\n";
         for percent in LOSSES {
             rules += &format!(
                 "  ip saddr . ip daddr @lose{percent} numgen random mod 100 < {percent} drop\n"
@@ -130,6 +133,9 @@ impl Net {
                 &format!("route add 10.78.0.0/16 via {FAR}"),
             ][..if address == TARGET || address == FAR { 3 } else { 5 }],
         );
+        if address == WORLD {
+            self.ip_in(host, &[&format!("addr add {NAMES}/16 dev eth0")]);
+        }
         if address == TARGET {
             let home = "route add local 10.80.0.0/16 dev lo";
             self.ip_in(host, &[home, &format!("route add 10.78.0.0/16 via {FAR}")]);
@@ -189,6 +195,15 @@ impl Net {
 
     pub(crate) fn mend(&self, pairs: &[Pair]) {
         self.nft(&format!("delete element bridge bed cut {{ {} }}\n", both_ways(pairs)));
+    }
+
+    /// Whatever these say or are told is lost: a line that is dead behind the first router.
+    pub(crate) fn kill_lines(&self, hosts: &[Ipv4Addr]) {
+        self.nft(&format!("add element bridge bed dead {{ {} }}\n", listed(hosts)));
+    }
+
+    pub(crate) fn revive_lines(&self, hosts: &[Ipv4Addr]) {
+        self.nft(&format!("delete element bridge bed dead {{ {} }}\n", listed(hosts)));
     }
 
     /// Of what these say to each other, so much is lost each way. One of 5 and 30.
@@ -304,6 +319,10 @@ fn remove(prefix: &str) {
         }
         let _ = ip(&["netns", "del", &name]);
     }
+}
+
+fn listed(hosts: &[Ipv4Addr]) -> String {
+    hosts.iter().map(Ipv4Addr::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn both_ways(pairs: &[Pair]) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     Bed,
     facts::Row,
-    net::place,
+    net::{AGENTS, place},
     pairs,
     target::{Mood, Target},
 };
@@ -52,11 +52,10 @@ pub(crate) struct Expected<'a> {
     pub(crate) bound: Option<Duration>,
 }
 
-/// The longest time to a decision by the formula of the rules, for an outage that `affected` of the five
+/// The longest time to a decision by the formula of the rules, for an outage that `affected` of `eligible`
 /// locations see and whose failing attempts take `attempt` seconds. `hold` is what the state must hold.
-pub(crate) fn bound(affected: u32, attempt: u32, hold: u32) -> Duration {
-    let all = 5;
-    let asked = f64::from((all - affected + 1) * INTERVAL) / f64::from(all)
+pub(crate) fn bound((affected, eligible): (u32, u32), attempt: u32, hold: u32) -> Duration {
+    let asked = f64::from((eligible - affected + 1) * INTERVAL) / f64::from(eligible)
         + f64::from(3 * attempt + RETRY_GAP + DISPATCH);
     let in_turn = f64::from(INTERVAL + 2 * attempt + RETRY_GAP);
     Duration::from_secs_f64(asked.min(in_turn) + f64::from(hold))
@@ -102,6 +101,10 @@ impl<'a> Trial<'a> {
         Self { bed, name: name.to_owned(), id, row, target }
     }
 
+    pub(crate) async fn plain(bed: &'a Bed, name: &str, at: (u8, &'a Target)) -> Self {
+        Self::new(bed, name, at, |_| {}).await
+    }
+
     /// Its state and everything that follows from, as soon as somebody answers.
     pub(crate) async fn report(&self) -> Value {
         let path = format!("monitors/{}/state", self.id);
@@ -123,6 +126,39 @@ impl<'a> Trial<'a> {
     pub(crate) async fn is_seen_down_by(&self, locations: i64, patience: Duration) -> bool {
         let look = async || (self.report().await["d"].as_i64() == Some(locations)).then_some(());
         watch(patience, look).await.is_some()
+    }
+
+    /// Waits for an event of its incidents.
+    pub(crate) async fn happens(&self, event: &str, patience: Duration) -> bool {
+        let look = async || self.events().await.iter().any(|word| word == event).then_some(());
+        watch(patience, look).await.is_some()
+    }
+
+    /// Maintenance from now on for so long; its end.
+    pub(crate) async fn maintain(&self, span: SignedDuration) -> Timestamp {
+        let begin = now();
+        let end = Timestamp::from_millisecond((begin + span).as_millisecond()).unwrap();
+        let window = json!({
+            "name": format!("work on {}", self.name), "start": begin.to_string(),
+            "end": end.to_string(), "monitors": [self.id],
+        });
+        self.bed.client.post("maintenance", window).await;
+        end
+    }
+
+    /// How many results of that agent (its place in the list) had this outcome: 0 pass, 1 fail, 2 error.
+    pub(crate) async fn seen(&self, agent: usize, outcome: i16) -> i64 {
+        sqlx::query_scalar(
+            "select count(*) from report r join monitor m using (monitor_id)
+             join location l using (location_id)
+             where m.uid = $1::uuid and l.name = $2 and r.outcome = $3",
+        )
+        .bind(&self.id)
+        .bind(AGENTS[agent].0)
+        .bind(outcome)
+        .fetch_one(&self.bed.pool)
+        .await
+        .unwrap()
     }
 
     pub(crate) async fn begin(&self, trouble: &Trouble) -> Timestamp {

@@ -1,13 +1,18 @@
 //! What is done to the bed, and what is expected of it.
 
+mod doubts;
+mod kills;
+mod lines;
+mod outages;
+mod told;
+
 use std::time::Duration;
 
 use super::{
     Bed, QUIET, drill,
     facts::Row,
     net::place,
-    target::Mood,
-    trial::{Expected, OUTAGE, Trial, Trouble, UNANSWERED, bound, monitor, watch},
+    trial::{Trial, monitor, watch},
 };
 
 /// The address of what stays well.
@@ -19,20 +24,65 @@ fn short_cut() {
     drill("short", |bed| async move {
         let [all, three, region, killed, _quiet] = bed.targets([1, 2, 3, 4, QUIET_ROW]).await;
         let quiet = quiet(&bed).await;
-        let plain = |_: &mut serde_json::Value| {};
-        let all = Trial::new(&bed, "target down for all", (1, &all), plain).await;
-        let three = Trial::new(&bed, "target cut from three of five", (2, &three), plain).await;
-        let region = Trial::new(&bed, "one region cut", (3, &region), plain).await;
-        let killed = Trial::new(&bed, "a coordinator killed", (4, &killed), plain).await;
+        let all = Trial::plain(&bed, "target down for all", (1, &all)).await;
+        let three = Trial::plain(&bed, "target down for three of five", (2, &three)).await;
+        let region = Trial::plain(&bed, "one region cut", (3, &region)).await;
+        let killed = Trial::plain(&bed, "a coordinator killed", (4, &killed)).await;
         until_up(&bed).await;
         let (one, two, three, four) = tokio::join!(
-            down_for_all(&all),
-            three_of_five(&three),
-            region_alone(&region),
-            coordinator_killed(&killed),
+            outages::for_all(&all),
+            outages::for_three(&three),
+            outages::one_region(&region),
+            kills::one(&killed),
         );
-        let mut rows = vec![one, two, three, four, quiet_row(&bed, &quiet).await];
-        rows.push(told_row(&bed).await);
+        let mut rows = vec![one, two, three, four];
+        rows.extend([told::of_quiet(&bed, &quiet).await, told::once_each(&bed).await]);
+        bed.close().await;
+        rows
+    });
+}
+
+/// Everything that happens to targets, lines, agents and the database: about ten minutes.
+#[test]
+#[ignore = "takes ten minutes; make drill"]
+fn networks() {
+    drill("network", |bed| async move {
+        let first = bed.targets([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 20, 21, 22]).await;
+        let [named, _quiet] = bed.targets([super::NAMED_ROW, QUIET_ROW]).await;
+        let dated = bed.tls_target(doubts::TLS_ROW).await;
+        let quiet = quiet(&bed).await;
+        let mut rows = Vec::new();
+        {
+            let outages = outages::Outages::new(&bed, &first).await;
+            let doubts = doubts::Doubts::new(&bed, &first, (&named, &dated)).await;
+            until_up(&bed).await;
+            let (outages, doubts) = tokio::join!(outages.play(), doubts.play());
+            rows.extend(outages.into_iter().chain(doubts));
+            rows.push(lines::all_dead(&bed, &quiet).await);
+            rows.extend(lines::database_stopped(&bed, &first, &quiet).await);
+        }
+        rows.extend([told::of_quiet(&bed, &quiet).await, told::once_each(&bed).await]);
+        bed.close().await;
+        rows
+    });
+}
+
+/// Two agents cut from the coordinators for ten minutes, in which the coordinators are killed fifty times.
+#[test]
+#[ignore = "takes twelve minutes; make drill"]
+fn coordinators() {
+    drill("coordinator", |bed| async move {
+        let targets = bed.target_list(1..=kills::OUTAGES).await;
+        let [_quiet] = bed.targets([QUIET_ROW]).await;
+        let quiet = quiet(&bed).await;
+        let mut trials = Vec::new();
+        for (row, target) in (1..).zip(&targets) {
+            trials.push(Trial::plain(&bed, &format!("killed {row}"), (row, target)).await);
+        }
+        until_up(&bed).await;
+        let mut rows = kills::fifty_while_two_are_cut(&bed, &trials, &quiet).await;
+        drop(trials);
+        rows.extend([told::of_quiet(&bed, &quiet).await, told::once_each(&bed).await]);
         bed.close().await;
         rows
     });
@@ -43,7 +93,8 @@ async fn quiet(bed: &Bed) -> Vec<String> {
     let mut names = Vec::new();
     for number in 0..QUIET {
         let name = format!("quiet {number}");
-        bed.client.post("monitors", monitor(&name, &format!("http://{}/", place(QUIET_ROW)))).await;
+        let url = format!("http://{}/", place(QUIET_ROW));
+        bed.client.post("monitors", monitor(&name, &url)).await;
         names.push(name);
     }
     names
@@ -52,104 +103,24 @@ async fn quiet(bed: &Bed) -> Vec<String> {
 /// Every monitor is up, and every location has seen that.
 async fn until_up(bed: &Bed) {
     let up = watch(Duration::from_secs(60), async || {
-        let missing: i64 = sqlx::query_scalar(
+        let missing = count(
+            bed,
             "select (select count(*) from monitor_live where state <> 1)
                 + (select count(*) from monitor_location)
                 - (select count(distinct (monitor_id, location_id)) from report where outcome = 0)",
-        )
-        .fetch_one(&bed.pool)
-        .await
-        .unwrap();
-        (missing == 0).then_some(())
+        );
+        (missing.await == 0).then_some(())
     });
     assert!(up.await.is_some(), "not everything is up; see {}", bed.logs.display());
 }
 
-async fn down_for_all(trial: &Trial<'_>) -> Row {
-    let expected =
-        Expected { state: "down", flag: None, events: OUTAGE, bound: Some(bound(5, 0, 0)) };
-    trial.suffer(Trouble::Mood(Mood::Refusing), &expected).await
+/// The number that a statement of the drill's own answers.
+async fn count(bed: &Bed, statement: &'static str) -> i64 {
+    sqlx::query_scalar(statement).fetch_one(&bed.pool).await.unwrap()
 }
 
-async fn three_of_five(trial: &Trial<'_>) -> Row {
-    let expected = Expected {
-        state: "down",
-        flag: None,
-        events: OUTAGE,
-        bound: Some(bound(3, UNANSWERED, 0)),
-    };
-    trial.suffer(Trouble::Cut(vec![0, 2, 4]), &expected).await
-}
-
-async fn region_alone(trial: &Trial<'_>) -> Row {
-    let expected = Expected { state: "up", flag: Some("local:e"), events: &[], bound: None };
-    trial.suffer(Trouble::Cut(vec![4]), &expected).await
-}
-
-async fn coordinator_killed(trial: &Trial<'_>) -> Row {
-    let trouble = Trouble::Mood(Mood::Refusing);
-    trial.begin(&trouble).await;
-    trial.bed.replace_coordinator(0).await;
-    let down = trial.becomes("down", Duration::from_secs(45)).await;
-    trial.end(&trouble).await;
-    trial.bed.replace_coordinator(1).await;
-    trial.becomes("up", Duration::from_secs(60)).await;
-    let mut row = Row::new(&trial.name);
-    row.same("seen down", true, down);
-    trial.tell(&mut row, OUTAGE, None).await;
-    row
-}
-
-/// Nothing was said of what was well.
-async fn quiet_row(bed: &Bed, names: &[String]) -> Row {
-    let mut row = Row::new("what stayed well");
-    let said = bed.ears.all().into_iter().filter(|heard| names.contains(&heard.monitor)).count();
-    let incidents: i64 = sqlx::query_scalar(
-        "select count(*) from incident i join monitor m using (monitor_id) where m.name = any($1)",
-    )
-    .bind(names)
-    .fetch_one(&bed.pool)
-    .await
-    .unwrap();
-    row.same("notices", 0, said);
-    row.same("incidents", 0, incidents);
-    row
-}
-
-/// Everything that was to be told was told, and nothing else.
-async fn told_row(bed: &Bed) -> Row {
-    let settled = watch(Duration::from_secs(90), async || {
-        let waiting: i64 =
-            sqlx::query_scalar("select count(*) from notice where settled_at is null")
-                .fetch_one(&bed.pool)
-                .await
-                .unwrap();
-        (waiting == 0).then_some(())
-    });
-    let mut row = Row::new("all notices");
-    row.same("settled", true, settled.await.is_some());
-    let mut delivered: Vec<String> = sqlx::query_scalar(
-        "select notice_id::text from notice where outcome = 'delivered' order by 1",
-    )
-    .fetch_all(&bed.pool)
-    .await
-    .unwrap();
-    delivered.sort();
-    let mut heard: Vec<String> = bed.ears.all().into_iter().map(|heard| heard.id).collect();
-    heard.sort();
-    heard.dedup();
-    let lost = delivered.iter().filter(|id| !heard.contains(id)).count();
-    let never_decided = heard.iter().filter(|id| !delivered.contains(id)).count();
-    row.same("lost", 0, lost);
-    row.same("never decided", 0, never_decided);
-    let doubled: i64 = sqlx::query_scalar(
-        "select count(*) from (
-             select from notice n group by monitor_id, incident_id, channel_id, kind, payload->>'decided_at'
-             having count(*) > 1) as twice",
-    )
-    .fetch_one(&bed.pool)
-    .await
-    .unwrap();
-    row.same("doubled", 0, doubled);
-    row
+/// Whether a statement's number becomes that in time.
+async fn becomes(bed: &Bed, patience: Duration, statement: &'static str, number: i64) -> bool {
+    let look = async || (count(bed, statement).await == number).then_some(());
+    watch(patience, look).await.is_some()
 }
