@@ -110,8 +110,10 @@ fn lane<'a>(replay: &'a Value, key: &str) -> &'a Value {
     lanes.iter().find(|lane| lane["key"] == key).unwrap()
 }
 
+type Story = Vec<(String, Timestamp, Vec<String>, Vec<Timestamp>)>;
+
 /// (peak, started, events, and when each of them was) of a lane's incidents.
-fn story(lane: &Value) -> Vec<(String, Timestamp, Vec<String>, Vec<Timestamp>)> {
+fn story(lane: &Value) -> Story {
     let instant = |value: &Value| text(value).parse().unwrap();
     lane["incidents"]
         .as_array()
@@ -218,15 +220,38 @@ async fn a_pause_and_withdrawn_maintenance_are_part_of_the_past() {
     past.run(1_800, |_, _| true).await;
     let replay = past.replay(json!({ "from": past.at(0), "to": past.at(1_800) })).await;
     let (real, present) = (story(lane(&replay, "real")), story(lane(&replay, "present")));
-    let events = |story: &[(String, Timestamp, Vec<String>, Vec<Timestamp>)]| {
-        story.iter().map(|one| one.2.clone()).collect::<Vec<_>>()
-    };
+    let events = |story: &Story| story.iter().map(|one| one.2.clone()).collect::<Vec<_>>();
     assert_eq!(events(&real), events(&present), "{real:#?}\n{present:#?}");
     assert!(
         replay["caveats"][0].as_str().unwrap().contains("was changed"),
         "{}",
         replay["caveats"]
     );
+}
+
+#[tokio::test]
+async fn who_was_distrusted_then_does_not_count_unless_that_is_ignored() {
+    let mut past = Past::new().await;
+    sqlx::query(
+        "insert into location_trust (trust_id, location_id, kind, reason, set_by, from_at, until_at)
+         select uid, location_id, 'distrust', 'its line is being mended', 'test', $1::text::timestamptz,
+                $1::text::timestamptz + interval '1 day'
+         from location where name = 'us'",
+    )
+    .bind(past.at(60))
+    .execute(past.api.db.pool())
+    .await
+    .unwrap();
+    past.run(1_500, |location, second| location > 0 && (600..900).contains(&second)).await;
+    let span = json!({ "from": past.at(0), "to": past.at(1_500) });
+    let as_it_was = past.replay(span.clone()).await;
+    assert_eq!(lane(&as_it_was, "real")["incidents"], json!([]), "one of two is no majority");
+    assert_eq!(lane(&as_it_was, "present")["incidents"], json!([]));
+    let mut ignored = span;
+    ignored["overrides"] = json!({ "quarantine": "ignored" });
+    let ignored = past.replay(ignored).await;
+    assert_eq!(lane(&ignored, "tried")["incidents"][0]["peak"], "down", "{}", ignored["lanes"]);
+    assert_eq!(lane(&ignored, "present")["incidents"], json!([]), "only what is tried is changed");
 }
 
 #[tokio::test]

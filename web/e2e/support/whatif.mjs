@@ -15,16 +15,13 @@ export async function tryPolicies({ page, quorate, step, monitor }) {
   await page.getByRole("button", { name: "Try it" }).press("Enter");
   await page.getByRole("heading", { level: 1, name: /^This policy/ }).waitFor();
   const lanes = page.getByRole("region", { name: "Incidents" }).getByRole("img");
-  assert.match(await lanes.getAttribute("aria-label"), /What happened: .*down/);
+  assert.match(await lanes.getAttribute("aria-label"), /Real: .*down/);
   const numbers = page.getByRole("region", { name: "In numbers" }).getByRole("row");
   assert.equal(await numbers.count(), 5, "a head, what happened, and three policies");
   assert.match(new URL(page.url()).search, /range=1h.*try=/);
   assert.deepEqual(await barriers(page), []);
   await page.getByRole("button", { name: "As a table" }).click();
-  await page
-    .getByRole("row", { name: /What happened/ })
-    .first()
-    .waitFor();
+  await page.getByRole("row", { name: /Real/ }).first().waitFor();
 
   await page.getByRole("link", { name: "Use this policy" }).click();
   await page.getByText("Nothing is saved yet.").waitFor();

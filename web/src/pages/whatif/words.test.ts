@@ -47,7 +47,13 @@ describe("a replay", () => {
   it("says in one sentence what would be different", () => {
     expect(verdict(replay)).toBe("This policy opens 1\u00a0more and tells 2\u00a0min 00\u00a0s later.");
     const same = { ...replay, lanes: replay.lanes.map((one) => (one.key === "tried" ? { ...one, sums } : one)) };
-    expect(verdict(same)).toBe("This policy would have told the same, as soon.");
+    const told = {
+      ...same,
+      lanes: same.lanes.map((one) => (one.key === "tried" ? { ...one, incidents: [incident(100, 111, 400)] } : one)),
+    };
+    expect(verdict({ ...told, troubles: told.troubles.slice(0, 1) })).toBe(
+      "This policy would have told the same, as soon.",
+    );
     expect(verdict({ ...replay, results: 0 })).toBe("There is no result in this span to replay.");
   });
   it("says of each trouble who told it and when", () => {

@@ -66,7 +66,7 @@ export function policyWord(policy: Schemas["PolicySpec"]): string {
 export function laneWord(lane: ReplayLane): { name: string; about: string } {
   switch (lane.key) {
     case "real":
-      return { name: "What happened", about: "" };
+      return { name: "Real", about: "what happened" };
     case "present":
       return { name: "In use", about: lane.policy ? policyWord(lane.policy) : "" };
     case "tried":
@@ -142,20 +142,29 @@ export function verdict(replay: Replay): string {
         "$1 that was",
       ),
     tried.sums.alone > 0 && `opens ${count(tried.sums.alone, "more", "more")}`,
-    later(real, tried),
+    later(replay),
   ].filter((part): part is string => typeof part === "string");
   return parts.length === 0 ? "This policy would have told the same, as soon." : `This policy ${list(parts)}.`;
 }
 
 const count = (n: number, one: string, many: string) => plural(n, one, many);
 
-function later(real: ReplayLane, tried: ReplayLane): string | false {
-  const [before, after] = [real.sums.delay_median_ms, tried.sums.delay_median_ms];
-  if (before == null || after == null) return false;
-  const by = Math.round((after - before) / 1000);
+/** How much later or sooner, over the troubles that both tell: the middle one. */
+function later(replay: Replay): string | false {
+  const [real, tried] = [indexOf(replay, "real"), indexOf(replay, "tried")];
+  const differences = replay.troubles
+    .map((trouble) => {
+      const [before, after] = [heard(replay, trouble, real)[0]?.delay_ms, heard(replay, trouble, tried)[0]?.delay_ms];
+      return before == null || after == null ? null : after - before;
+    })
+    .filter((difference): difference is number => difference !== null)
+    .sort((a, b) => a - b);
+  const by = Math.round((differences[Math.floor((differences.length - 1) / 2)] ?? 0) / 1000);
   if (Math.abs(by) < 2) return false;
   return by > 0 ? `tells ${duration(by)} later` : `tells ${duration(-by)} sooner`;
 }
+
+const indexOf = (replay: Replay, key: ReplayLane["key"]) => replay.lanes.findIndex((lane) => lane.key === key);
 
 /** How long a trouble lasted, or that it goes on. */
 export function lasted(trouble: Schemas["ReplayTrouble"], to: string): string {
