@@ -190,9 +190,21 @@ pub async fn acknowledge(
 
 async fn lock_open(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let row = lock(conn, id).await?;
-    match row.resolved_at {
-        Some(_) => Err(ApiError::in_use("This incident is over.")),
-        None => Ok(row),
+    if open_of(conn, &row).await? {
+        return Ok(row);
+    }
+    Err(ApiError::in_use("This incident is over."))
+}
+
+/// Whether an incident, or one that shares its alert, is open.
+pub async fn open_of(conn: &mut PgConnection, row: &Row) -> ApiResult<bool> {
+    match (&row.fleet, row.resolved_at) {
+        (_, None) => Ok(true),
+        (Some(fleet), Some(_)) => {
+            let open = store::fleet_incidents::open_together(conn, fleet.key, row.incident).await?;
+            Ok(!open.is_empty())
+        }
+        (None, Some(_)) => Ok(false),
     }
 }
 

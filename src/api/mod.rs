@@ -35,6 +35,7 @@ use crate::{
     triage::Triage,
 };
 
+mod ack_page;
 pub mod agent_link;
 pub mod agent_stream;
 pub mod agents;
@@ -88,6 +89,7 @@ pub mod openapi;
 pub mod overview;
 pub mod own_health;
 pub mod password;
+mod plain_page;
 pub mod probe_metrics;
 pub mod probes;
 pub mod public;
@@ -275,6 +277,7 @@ pub fn router(state: AppState) -> Router {
         .layer(middleware::from_fn(request::refuse_encoded))
         .merge(agent_link::router())
         .merge(unsubscribe::router())
+        .merge(ack_page::router())
         .merge(failover_feed::router())
         .merge(public::router())
         .merge(metrics::router())

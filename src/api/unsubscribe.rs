@@ -6,8 +6,8 @@
 use axum::{
     Router,
     extract::{Path, State},
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
+    http::StatusCode,
+    response::Response,
     routing::get,
 };
 use uuid::Uuid;
@@ -64,21 +64,5 @@ async fn leave(
 
 /// Fixed texts only: nothing of the request is shown.
 fn page(status: StatusCode, title: &'static str, body: &'static str) -> Response {
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"robots\" content=\"noindex\">\
-         <title>{title}</title><style>:root{{color-scheme:light dark}}body{{font:16px/24px sans-serif;\
-         max-width:36em;margin:15vh auto;padding:0 16px}}</style></head>\
-         <body><h1>{title}</h1>{body}</body></html>"
-    );
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
-        ),
-    ];
-    (status, headers, html).into_response()
+    super::plain_page::page(status, title, &maud::PreEscaped(body.to_owned()))
 }

@@ -54,9 +54,8 @@ pub(super) async fn send(
     sealer: &Sealer,
     limit: Duration,
 ) -> Sent {
-    let message = parcel.message(around);
     let mut progress = Progress { reached: parcel.reached.to_vec(), ..Progress::default() };
-    let all = deliver_all(server, to, parcel, &message, around, sealer, &mut progress);
+    let all = deliver_all(server, to, parcel, around, sealer, &mut progress);
     if tokio::time::timeout(limit, all).await.is_err() {
         let trouble = format!("{} did not finish within {} s", server.address(), limit.as_secs());
         progress.trouble.get_or_insert(trouble);
@@ -110,7 +109,6 @@ async fn deliver_all(
     server: &MailServer,
     to: &[String],
     parcel: &Parcel<'_>,
-    message: &Message,
     around: &Surroundings,
     sealer: &Sealer,
     progress: &mut Progress,
@@ -129,7 +127,8 @@ async fn deliver_all(
         let link = parcel.channel.and_then(|channel| {
             unsubscribe::link(around.public_url.as_ref(), sealer, channel, address)
         });
-        let mail = match build(&server.from, address, parcel, message, link.as_deref()) {
+        let message = parcel.message_for(around, sealer, address);
+        let mail = match build(&server.from, address, parcel, &message, link.as_deref()) {
             Ok(mail) => mail,
             Err(e) => {
                 progress.refused.push((address.clone(), format!("{address}: {e}")));

@@ -12,6 +12,7 @@
 //! * In order per incident and channel: nothing is sent while an earlier notice of the pair waits.
 //! * Nothing here reads the clock but through [`Clock`], and chance only spreads repeats.
 
+mod ack_link;
 mod alertmanager;
 mod chat;
 pub mod deadman;
@@ -33,6 +34,7 @@ mod telegram;
 mod unsubscribe;
 mod webhook;
 
+pub use ack_link::AckLink;
 pub use deliver::{Delivery, Fate, open_channel};
 pub use unsubscribe::unsubscribe;
 
@@ -291,7 +293,7 @@ impl Notifier {
                 Err(answer) => Sent::later(answer),
             };
         }
-        match request(channel, parcel, around) {
+        match request(channel, parcel, around, &self.0.sealer) {
             Ok(post) => post.send(&self.0.http, parcel.now).await,
             Err(answer) => Sent::new(Verdict::Never, answer),
         }
@@ -351,12 +353,13 @@ fn request(
     channel: &ParsedChannel,
     parcel: &Parcel<'_>,
     around: &Surroundings,
+    sealer: &Sealer,
 ) -> Result<Post, String> {
     const LOST: &str = "the channel's secret is missing; enter it again";
     let secrets = &channel.secrets;
     let token = secrets.token.as_ref().map(|token| token.expose().as_str());
     let hook = || token.and_then(|url| Url::parse(url).ok()).ok_or(LOST);
-    let message = || parcel.message(around);
+    let message = || parcel.message_for(around, sealer, "");
     let no_news = || "it carries alerts only, no reports and no word on failover".to_owned();
     let (url, body) = match &channel.config {
         ChannelConfig::Email(_) => return Err("mail is not posted".to_owned()),

@@ -8,7 +8,11 @@ use jiff::Timestamp;
 use quorate::domain::observation::Outcome;
 use serde_json::{Value, json};
 
-use crate::support::api::{Api, text};
+use crate::support::{
+    api::{Api, text},
+    delivery,
+    mail_sink::MailSink,
+};
 
 /// A monitor that two locations look at, and three channels: `chat` by default, `phone` and `boss` not.
 struct Night {
@@ -308,4 +312,52 @@ async fn policies_are_refused_by_field_and_saved_by_revision() {
     let stale: Vec<(&str, &str)> = stale.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let full = format!("/api/v1/{path}");
     api.plain(Method::PATCH, &full, json!({ "loops": 1 }), &stale).await.is(409);
+}
+
+/// The address of the link in a mail's text, as a path.
+fn ack_path(mail: &str) -> String {
+    let joined = mail.replace("=\r\n", "").replace("=3D", "=");
+    let at = joined.find("https://quorate.example/ack/").expect("no link in {joined}");
+    let url: String = joined[at..].chars().take_while(|c| !c.is_whitespace()).collect();
+    url.trim_start_matches("https://quorate.example").to_owned()
+}
+
+#[tokio::test]
+async fn the_link_in_a_mail_asks_first_and_then_acknowledges_for_its_address() {
+    let mut sink = MailSink::start("acks", json!({})).await;
+    let settings = quorate::notify::NotifySettings {
+        mail: Some(sink.server(json!({}))),
+        ..delivery::settings()
+    };
+    let api = Api::start_telling(settings).await;
+    for name in ["eu", "us"] {
+        api.location(name).await;
+    }
+    let mail = json!({ "name": "mail", "kind": "email", "config": { "to": ["ada@example.com"] } });
+    api.post("channels", mail).await.is(201);
+    let night = Night { api, seq: AtomicI64::new(0) };
+    let monitor = night.monitor(json!({})).await;
+    let incident = night.breaks(&monitor).await;
+    let now = night.api.clock.now();
+    night.api.state.notifier.deliver_next(now).await.unwrap().unwrap();
+    let path = ack_path(&sink.next().await.raw);
+
+    let ask = night.api.plain(Method::GET, &path, Value::Null, &[]).await;
+    let text = ask.body.as_str().unwrap().to_owned();
+    assert!(text.contains("Acknowledge checkout?") && text.contains("ada@example.com"), "{text}");
+    assert!(night.incident(&incident).await["acked_at"].is_null(), "looking changes nothing");
+    let cut = &path[..path.len() - 4];
+    assert_eq!(night.api.plain(Method::POST, cut, Value::Null, &[]).await.status, 404);
+    let done = night.api.plain(Method::POST, &path, Value::Null, &[]).await;
+    assert_eq!(done.status, 200, "{}", done.body);
+    let shown = night.incident(&incident).await;
+    assert_eq!(shown["acked_by"], "ada@example.com");
+    assert_eq!(night.told(&incident).await[1..], ["mail acknowledged 1"]);
+    let again = night.api.plain(Method::GET, &path, Value::Null, &[]).await;
+    assert!(again.body.as_str().unwrap().contains("ada@example.com is at it"), "{}", again.body);
+
+    night.api.later(86_400);
+    let old = night.api.plain(Method::POST, &path, Value::Null, &[]).await;
+    assert_eq!(old.status, 404, "a day later it opens nothing");
+    let _ = sink.drain().await;
 }
