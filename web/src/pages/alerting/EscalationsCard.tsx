@@ -7,7 +7,7 @@ import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { ConfirmDelete } from "../../components/Confirm";
 import { Empty, Failed, Loading } from "../../components/Status";
-import { duration, plural } from "../../lib/format";
+import { plural, span } from "../../lib/format";
 import { useUrlState } from "../../lib/useUrlState";
 import { EscalationForm } from "./EscalationForm";
 import { stepsInWords } from "./escalations";
@@ -64,7 +64,7 @@ export function EscalationsCard({ channels }: { channels: readonly Schemas["Chan
               <tr key={one.id}>
                 <th scope="row">{one.name}</th>
                 <td className="break">{stepsInWords(one, names)}</td>
-                <td className="second">{one.reminder_s ? `every ${duration(one.reminder_s)}` : "none"}</td>
+                <td className="second">{one.reminder_s ? `every ${span(one.reminder_s)}` : "none"}</td>
                 <td className="num end">
                   {editor && (
                     <span className="actions">

@@ -151,7 +151,7 @@ function TryRoutes() {
   const [wrong, setWrong] = useState<string | null>(null);
   return (
     <form
-      className="form"
+      className="form body"
       onSubmit={(event) => {
         event.preventDefault();
         const parsed = parseLabels(labels);

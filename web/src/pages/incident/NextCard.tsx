@@ -23,7 +23,7 @@ export function NextCard({ incident, now }: { incident: Incident; now: number })
       beside={plan.policy ? `${plan.policy}${by}` : by.trim() || undefined}
       footer={plan.reminders > 0 && `${plural(plan.reminders, "reminder")} until now.`}
     >
-      <p>
+      <p className="body">
         {plan.waits && `${waits[plan.waits] ?? plan.waits} `}
         {plan.next ? (
           <>
