@@ -32,7 +32,6 @@ pub async fn acknowledge(
 ) -> sqlx::Result<(Vec<Uuid>, Option<Timestamp>)> {
     let (monitor, place, together) = group(conn, row).await?;
     let plan = store::incident_plans::lock(conn, monitor, place.1).await?;
-    let plan = plan.filter(|plan| plan.next_at.is_some());
     let until = plan.as_ref().map(|plan| {
         let timeout = SignedDuration::from_secs(i64::from(plan.policy.ack_timeout_s));
         now.saturating_add(timeout).unwrap_or(now)
@@ -72,7 +71,7 @@ pub async fn take_back(
         }
     }
     let plan = store::incident_plans::lock(conn, monitor, place.1).await?;
-    if let Some(mut plan) = plan.filter(|plan| plan.next_at.is_some() && !done.is_empty()) {
+    if let Some(mut plan) = plan.filter(|_| !done.is_empty()) {
         let quiet = quiet(conn, place, &plan, now).await?;
         let held = store::incidents::is_held(conn, monitor, place.1).await?;
         let stops = Stops { quiet: &quiet, held };

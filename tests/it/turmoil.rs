@@ -258,7 +258,7 @@ impl Scene {
     async fn check_told(&mut self) {
         let events: Vec<(Uuid, String)> = sqlx::query_as(
             "select incident_id, kind from incident_event
-             where kind not in ('acked', 'unacked') order by incident_id, event_no",
+             order by incident_id, event_no",
         )
         .fetch_all(self.pool())
         .await
@@ -317,6 +317,7 @@ fn kind_of(word: &str) -> &'static str {
         ["resolved", "flap_end"] => "flap_end",
         ["resolved"] => "resolved",
         ["flap_start"] => "flap_start",
+        ["acked"] => "acknowledged",
         _ => panic!("{word}"),
     }
 }
