@@ -53,6 +53,9 @@
 //! sums; [`upkeep::fleets`] judges a window once its lines are here, and [`triage::fleets`] makes incidents
 //! of what is found.
 //!
+//! Which locations are believed is looked at every few seconds ([`upkeep::Upkeep::look_at_locations`],
+//! [`triage::health`], rules in [`domain::location::health`]), written down, and read by every decision.
+//!
 //! A failover group is answered as its members' monitors stand ([`domain::failover`], [`triage::failover`],
 //! `api::failover_feed`); a step of [`upkeep`] writes down and tells what changed.
 //!

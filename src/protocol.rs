@@ -177,6 +177,9 @@ pub struct HeartbeatAnswer {
     /// Of what was said to be settled: what is not known here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resend: Vec<Resend>,
+    /// Many monitors fail at once: look at the references now, and say what was found without waiting.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_check: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

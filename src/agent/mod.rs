@@ -146,6 +146,10 @@ pub struct Shared {
     /// Reports that the coordinator could not read, since the start.
     pub set_aside: AtomicU64,
     selfcheck: Mutex<Option<SelfCheck>>,
+    /// Look at the references now.
+    pub check_now: Notify,
+    /// Say at once how this location is.
+    pub beat_now: Notify,
 }
 
 impl Shared {
@@ -162,6 +166,8 @@ impl Shared {
             in_flight: AtomicU32::new(0),
             set_aside: AtomicU64::new(0),
             selfcheck: Mutex::new(None),
+            check_now: Notify::new(),
+            beat_now: Notify::new(),
         }
     }
 

@@ -54,7 +54,7 @@ impl Target {
     }
 }
 
-/// A round every 30 s until `shutdown`.
+/// A round every 30 s until `shutdown`; also when asked, and then the coordinator is told at once.
 pub async fn watch(
     targets: Vec<Target>,
     prober: Arc<Prober>,
@@ -65,10 +65,11 @@ pub async fn watch(
     let mut due = tokio::time::interval(EVERY);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = due.tick() => {}
+        let asked = tokio::select! {
+            _ = due.tick() => false,
+            () = shared.check_now.notified() => true,
             () = shutdown.cancelled() => return,
-        }
+        };
         let round = tokio::select! {
             found = join_all(targets.iter().map(|target| look(target, &prober))) => next(last.as_ref(), found),
             () = shutdown.cancelled() => return,
@@ -79,6 +80,10 @@ pub async fn watch(
             );
         }
         shared.set_selfcheck(round.clone());
+        if asked {
+            due.reset();
+            shared.beat_now.notify_one();
+        }
         last = Some(round);
     }
 }

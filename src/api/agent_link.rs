@@ -23,7 +23,7 @@ use super::{
     request::{Json, refuse_encoded},
 };
 use crate::{
-    domain::token::KeyKind,
+    domain::{location, token::KeyKind},
     protocol::{
         BatchAnswer, Heartbeat, HeartbeatAnswer, MAX_BATCH, MAX_BATCH_BYTES, MAX_STARTS,
         ProbeAnswer, RejectCode, Rejected, Report, Resend, SettledUpTo,
@@ -77,7 +77,9 @@ async fn heartbeat(
     };
     heard(&state, agent, &row, now).await?;
     let resend = unknown(&state, agent, &beat.settled).await?;
-    Ok(Json(HeartbeatAnswer { now, resend }))
+    let mut conn = state.pool.acquire().await?;
+    let review = store::location_health::review_of(&mut conn, agent.location, now).await?;
+    Ok(Json(HeartbeatAnswer { now, resend, self_check: review.is_some() }))
 }
 
 /// Of what an agent was told to be settled, what the database does not know: it was restored. A start of
@@ -204,7 +206,10 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<ReportBatch> {
     let mut reports = Vec::with_capacity(batch.reports.len());
     for raw in batch.reports {
         reports.push(match serde_json::from_str::<Report>(raw.get()) {
-            Ok(report) => Delivered { seq: report.seq, report: Some(reported(report)) },
+            Ok(mut report) => {
+                location::distrust_dates(&mut report.observation, agent.clock_offset_ms);
+                Delivered { seq: report.seq, report: Some(reported(report)) }
+            }
             Err(error) => {
                 // Named by its number, it can be settled alone.
                 let only: OnlySeq = serde_json::from_str(raw.get())
@@ -294,7 +299,8 @@ mod tests {
     use super::*;
     use crate::domain::ids::LocationKey;
 
-    const AGENT: KnownAgent = KnownAgent { id: Uuid::nil(), location: LocationKey(1) };
+    const AGENT: KnownAgent =
+        KnownAgent { id: Uuid::nil(), location: LocationKey(1), clock_offset_ms: None };
 
     fn report(seq: i64) -> serde_json::Value {
         serde_json::json!({

@@ -15,11 +15,14 @@ use super::{
     agents::Agent,
     auth::{Admin, Viewer},
     error::{ApiError, ApiResult},
+    location_health::{
+        AgentReferences, Healths, LocationDissent, LocationDoubt, LocationTrust, Shown,
+    },
     monitor_form::{parse_labels, text_map},
     request::{At, Json, List, Path, not_null},
 };
 use crate::{
-    domain::{ids::LocationKey, monitor::Name},
+    domain::{ids::LocationKey, location::health::Trust, monitor::Name},
     store::{self, agents::AgentRow, locations::LocationRow, wake::Change},
     triage::Unfollowed,
 };
@@ -45,8 +48,19 @@ pub struct Location {
     /// Runs beside the coordinator under a pretended name: it shares this machine's line.
     pub simulated: bool,
     pub health: LocationHealth,
-    /// When it was heard last, while it is offline.
+    /// When it was heard last, while it is offline; since when it is quarantined, in doubt or distrusted.
     pub health_since: Option<At>,
+    /// Null: nothing is against it, and enough clean time has passed.
+    pub doubt: Option<LocationDoubt>,
+    /// What somebody said of it by hand, while it holds.
+    pub trust: Option<LocationTrust>,
+    /// By agent that is online; empty with fewer than three references, and then that rule is off.
+    pub references: Vec<AgentReferences>,
+    /// Monitors that it sees fail while most locations see them up: the first 20, and how many.
+    pub dissents: Vec<LocationDissent>,
+    pub dissent_count: i64,
+    /// Monitors on which its vote is set aside, because it alone has seen them down for a day: the first 20.
+    pub divergent: Vec<LocationDissent>,
     pub agents: Vec<Agent>,
     /// How many monitors are looked at from here.
     pub monitors: i64,
@@ -63,6 +77,12 @@ pub enum LocationHealth {
     /// Nobody is enrolled, or nobody has come yet.
     Waiting,
     Disabled,
+    /// Its votes do not count.
+    Quarantined,
+    /// In doubt, but counted: more are than may be set aside, or somebody believes it.
+    Impaired,
+    /// By hand: its votes do not count.
+    Distrusted,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -257,7 +277,12 @@ pub const OFFLINE: SignedDuration = SignedDuration::from_secs(30);
 pub async fn all(conn: &mut PgConnection, now: Timestamp) -> ApiResult<Vec<Location>> {
     let agents = store::agents::list(conn, None).await?;
     let rows = store::locations::list(conn).await?;
-    Ok(rows.into_iter().map(|row| shown(row, &agents, now)).collect())
+    let mut healths = Healths::read(conn, now).await?;
+    let shown = rows.into_iter().map(|row| {
+        let health = healths.take(row.key);
+        shown(row, &agents, health, now)
+    });
+    Ok(shown.collect())
 }
 
 /// Key of a location by id or name; for filters, so that a wrong one is named as `location`.
@@ -276,16 +301,18 @@ impl From<Unfollowed> for ApiError {
     }
 }
 
-async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {
+/// One location as it is answered.
+pub async fn one(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResult<Location> {
     all(conn, now).await?.into_iter().find(|row| row.id == id).ok_or(ApiError::NotFound("location"))
 }
 
-async fn key(conn: &mut PgConnection, id: Uuid) -> ApiResult<LocationKey> {
+/// Key of a location that is not deleted.
+pub async fn key(conn: &mut PgConnection, id: Uuid) -> ApiResult<LocationKey> {
     let rows = store::locations::list(conn).await?;
     rows.iter().find(|row| row.uid == id).map(|row| row.key).ok_or(ApiError::NotFound("location"))
 }
 
-fn shown(row: LocationRow, agents: &[AgentRow], now: Timestamp) -> Location {
+fn shown(row: LocationRow, agents: &[AgentRow], found: Shown, now: Timestamp) -> Location {
     let agents: Vec<Agent> = agents
         .iter()
         .filter(|agent| agent.location == row.key)
@@ -294,12 +321,18 @@ fn shown(row: LocationRow, agents: &[AgentRow], now: Timestamp) -> Location {
     let heard = agents.iter().filter_map(|agent| agent.last_seen_at).max();
     let (health, health_since) = if !row.enabled {
         (LocationHealth::Disabled, None)
-    } else if agents.iter().any(|agent| agent.online) {
-        (LocationHealth::Online, None)
-    } else if let Some(heard) = heard {
-        (LocationHealth::Offline, Some(heard))
+    } else if let Some(trust) = found.trust.as_ref().filter(|it| it.kind == Trust::Distrust) {
+        (LocationHealth::Distrusted, Some(trust.set_at))
+    } else if !agents.iter().any(|agent| agent.online) {
+        let silent =
+            if heard.is_some() { LocationHealth::Offline } else { LocationHealth::Waiting };
+        (silent, heard)
+    } else if let Some(doubt) = &found.doubt {
+        let believed = found.trust.is_some() || doubt.quarantined_since.is_none();
+        let health = if believed { LocationHealth::Impaired } else { LocationHealth::Quarantined };
+        (health, Some(doubt.quarantined_since.filter(|_| !believed).unwrap_or(doubt.since)))
     } else {
-        (LocationHealth::Waiting, None)
+        (LocationHealth::Online, None)
     };
     Location {
         id: row.uid,
@@ -311,6 +344,12 @@ fn shown(row: LocationRow, agents: &[AgentRow], now: Timestamp) -> Location {
         simulated: row.simulated,
         health,
         health_since,
+        doubt: found.doubt,
+        trust: found.trust,
+        references: found.references,
+        dissents: found.dissents,
+        dissent_count: found.dissent_count,
+        divergent: found.divergent,
         agents,
         monitors: row.monitors,
         created_at: At(row.created_at),

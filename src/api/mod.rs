@@ -67,6 +67,7 @@ pub mod incident_decisions;
 pub mod incident_shown;
 pub mod incidents;
 pub mod limits;
+pub mod location_health;
 pub mod locations;
 pub mod maintenance;
 pub mod maintenance_effect;
@@ -258,6 +259,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(settings_alerts::router())
         .merge(secrets::router())
         .merge(locations::router())
+        .merge(location_health::router())
         .merge(agents::router())
         .merge(maintenance::router())
         .merge(maintenance_occurrences::router())

@@ -26,6 +26,7 @@ use crate::{
     },
     store::{
         self,
+        rollups::QuarterRow,
         timeline_read::{PhaseRow, ResultFilter, ResultRow, StepRow},
     },
 };
@@ -79,7 +80,8 @@ pub struct SeriesQuery {
     pub location: Option<String>,
 }
 
-/// Counts and latency of passes over time.
+/// Counts and latency of passes over time, without the results of locations in quarantine (from roll-ups:
+/// without the quarter hours that touch one).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Series {
     pub from: At,
@@ -250,8 +252,16 @@ async fn from_rollups(
     location: Option<LocationKey>,
 ) -> ApiResult<Points> {
     let rows = store::rollups::quarters(conn, monitor.0..monitor.0 + 1, span.0, span.1).await?;
+    // Quarters that touch a quarantine are left out whole: sums cannot be parted.
+    let withheld = store::withheld::read(conn, &[], span.0, span.1).await?.of(monitor);
+    let believed = |row: &QuarterRow| {
+        let begin = row.at.as_millisecond();
+        let end = begin + QUARTER_SECS * 1_000;
+        withheld.get(&row.location).is_none_or(|out| out.within(begin, end).next().is_none())
+    };
     let mut sums: BTreeMap<(Option<LocationKey>, i64), Counts> = BTreeMap::new();
-    for row in rows.into_iter().filter(|row| location.is_none_or(|wanted| wanted == row.location)) {
+    let wanted = |row: &QuarterRow| location.is_none_or(|wanted| wanted == row.location);
+    for row in rows.into_iter().filter(|row| wanted(row) && believed(row)) {
         let begin = row.at.as_second().div_euclid(step) * step;
         sums.entry((Some(row.location), begin)).or_default().merge(&row.counts);
         sums.entry((None, begin)).or_default().merge(&row.counts);

@@ -5,6 +5,23 @@ pub mod health;
 pub mod selfcheck;
 
 use super::Millis;
+use super::observation::{Class, Observation, Outcome};
+
+/// An agent whose wall clock is further off than this cannot judge the dates of certificates.
+const CLOCK_OFF_MS: i32 = 30_000;
+
+/// Whether a certificate is valid is judged by the agent's wall clock: if that is wrong, the failure is ours
+/// and not the target's. Nothing else rests on that clock.
+pub fn distrust_dates(observation: &mut Observation, clock_offset_ms: Option<i32>) {
+    let off =
+        clock_offset_ms.is_some_and(|offset| offset.unsigned_abs() > CLOCK_OFF_MS.unsigned_abs());
+    let dated = matches!(observation.class, Some(Class::TlsExpired | Class::TlsNotYetValid));
+    if off && dated && observation.outcome == Outcome::Fail {
+        observation.outcome = Outcome::Error;
+        observation.class = Some(Class::AgentClock);
+        Class::AgentClock.sentence().clone_into(&mut observation.message);
+    }
+}
 
 /// Effective time of a report, all in milliseconds: when the attempt began, from our own clock alone.
 /// An agent's wall clock never enters.
@@ -35,6 +52,26 @@ mod tests {
     #[test]
     fn the_attempt_began_before_it_was_sent_and_travelled() {
         assert_eq!(effective_time(1_000_000, 400, 200), 999_500);
+    }
+
+    #[test]
+    fn a_wrong_clock_makes_dates_of_certificates_our_fault_and_nothing_else() {
+        let judged = |class: Class, offset: Option<i32>| {
+            let mut seen: Observation = serde_json::from_value(serde_json::json!({
+                "outcome": "fail", "class": class.name(), "status": null, "http_version": null, "address": null,
+                "size": null, "certificate": null, "evidence": null
+            }))
+            .unwrap();
+            distrust_dates(&mut seen, offset);
+            (seen.outcome, seen.class.unwrap())
+        };
+        let ours = (Outcome::Error, Class::AgentClock);
+        assert_eq!(judged(Class::TlsExpired, Some(30_001)), ours);
+        assert_eq!(judged(Class::TlsNotYetValid, Some(-3_600_000)), ours);
+        assert_eq!(judged(Class::TlsNotYetValid, Some(i32::MIN)), ours);
+        assert_eq!(judged(Class::TlsExpired, Some(30_000)).0, Outcome::Fail);
+        assert_eq!(judged(Class::TlsExpired, None).0, Outcome::Fail);
+        assert_eq!(judged(Class::TlsUntrusted, Some(90_000)).0, Outcome::Fail);
     }
 
     #[test]

@@ -86,9 +86,10 @@ impl Trouble {
         }
     }
 
-    /// Monitors, by name, that are unknown because too few of their locations report, of `watched` in all.
-    pub fn blind(monitors: &[String], watched: usize) -> Self {
-        let (blind, all) = (monitors.len(), monitors.len() >= watched);
+    /// `blind` monitors that are unknown because too few of their locations report, of `watched` in all, with
+    /// the names of the first.
+    pub fn blind(monitors: &[String], blind: usize, watched: usize) -> Self {
+        let all = blind >= watched;
         Self {
             cause: Cause::BlindMonitors,
             of: None,
@@ -98,7 +99,7 @@ impl Trouble {
             sentence: format!(
                 "Too few locations report on {blind} of {watched} monitors: {}. Their state is unknown; \
                  look whether agents are online and can deliver.",
-                listed(monitors)
+                listed_of(monitors, blind)
             ),
             evidence: json!({ "blind": blind, "watched": watched, "monitors": monitors }),
         }
@@ -202,8 +203,15 @@ pub enum Fallback {
 
 /// `a, b, c, d, e and 3 more`
 fn listed(names: &[String]) -> String {
-    let shown = names.get(..NAMED).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(NAMED) {
+    listed_of(names, names.len())
+}
+
+/// The same of names that are the first of `all`.
+fn listed_of(names: &[String], all: usize) -> String {
+    let shown = names.get(..NAMED).unwrap_or(names);
+    let more = all.saturating_sub(shown.len());
+    let shown = shown.join(", ");
+    match more {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -231,13 +239,13 @@ mod tests {
 
     #[test]
     fn blindness_is_as_grave_as_it_is_wide() {
-        let some = Trouble::blind(&names(7), 9);
+        let some = Trouble::blind(&names(7), 7, 9);
         assert_eq!(some.severity, Severity::Partial);
         assert!(
             some.sentence.contains("7 of 9 monitors: m1, m2, m3, m4, m5 and 2 more."),
             "{some:?}"
         );
-        assert_eq!(Trouble::blind(&names(9), 9).severity, Severity::Down);
+        assert_eq!(Trouble::blind(&names(6), 9, 9).severity, Severity::Down);
     }
 
     #[test]

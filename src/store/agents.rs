@@ -107,15 +107,21 @@ pub async fn revoke_all(
 pub struct KnownAgent {
     pub id: Uuid,
     pub location: LocationKey,
+    /// Its wall clock minus ours in milliseconds, as its last heartbeat told.
+    pub clock_offset_ms: Option<i32>,
 }
 
 pub async fn find(conn: &mut PgConnection, hash: &[u8; 32]) -> sqlx::Result<Option<KnownAgent>> {
     sqlx::query!(
-        "select a.agent_id, a.location_id from agent a join location l using (location_id)
+        "select a.agent_id, a.location_id, a.clock_offset_ms from agent a join location l using (location_id)
          where a.token_hash = $1 and a.revoked_at is null and l.deleted_at is null",
         hash.as_slice()
     )
-    .map(|r| KnownAgent { id: r.agent_id, location: LocationKey(r.location_id) })
+    .map(|r| KnownAgent {
+        id: r.agent_id,
+        location: LocationKey(r.location_id),
+        clock_offset_ms: r.clock_offset_ms,
+    })
     .fetch_optional(conn)
     .await
 }

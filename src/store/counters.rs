@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 
 use super::slo_batches;
 use super::slo_events::ResultRow;
+use super::withheld::{self, Withheld};
 use crate::domain::{
     Millis,
     ids::{LocationKey, MonitorKey},
@@ -80,6 +81,7 @@ pub async fn events(
     stretches: &[Stretch],
 ) -> sqlx::Result<Vec<Vec<Batch>>> {
     let rows = results(conn, stretches).await?;
+    let withheld = withheld_of(conn, stretches).await?;
     let mut all = vec![Vec::new(); stretches.len()];
     for part in rows.chunk_by(|a, b| a.part == b.part) {
         let index = part.first().and_then(|row| usize::try_from(row.part - 1).ok());
@@ -89,6 +91,7 @@ pub async fn events(
             continue;
         };
         let samples: Vec<Sample> = part.iter().filter_map(slo_batches::sample).collect();
+        let out = withheld.of(stretch.monitor);
         for event in rollup::events(&samples) {
             let at = event.first.at_s * 1_000;
             if at < stretch.from || at >= stretch.to {
@@ -96,11 +99,21 @@ pub async fn events(
             }
             let cell = at.div_euclid(stretch.interval) * stretch.interval;
             let place = place(event.first.location);
-            batches.push(slo_batches::batch(&event, cell.max(stretch.from), place, None));
+            let mut batch = slo_batches::batch(&event, cell.max(stretch.from), place, None);
+            withheld::withhold(&mut batch, out.get(&event.first.location), at, at + 1);
+            batches.push(batch);
         }
         batches.sort_by_key(|batch: &Batch| (batch.at, batch.location));
     }
     Ok(all)
+}
+
+async fn withheld_of(conn: &mut PgConnection, stretches: &[Stretch]) -> sqlx::Result<Withheld> {
+    let instant = super::slo_inputs::instant;
+    let monitors: Vec<i32> = stretches.iter().map(|s| s.monitor.0).collect();
+    let from = stretches.iter().map(|s| s.from).min().map_or(Timestamp::UNIX_EPOCH, instant);
+    let to = stretches.iter().map(|s| s.to).max().map_or(Timestamp::UNIX_EPOCH, instant);
+    withheld::read(conn, &monitors, from, to).await
 }
 
 /// A location as a place of figures.

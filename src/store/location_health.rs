@@ -28,6 +28,8 @@ pub struct HealthRow {
     /// Null: nothing was ever against it.
     pub evidence: serde_json::Value,
     pub review_at: Option<Timestamp>,
+    /// How it stood at the look before.
+    pub standing: String,
 }
 
 /// All locations that are not deleted, by key. Until the end of leniency nobody is offline who was ever
@@ -41,7 +43,8 @@ pub async fn rows(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<H
                   h.doubt_round_at as "doubt_round_at?: jiff_sqlx::Timestamp", coalesce(h.doubt_clean, 0) as "doubt_clean!",
                   coalesce(h.doubt_hold_s, 0) as "doubt_hold_s!", h.quarantined_since as "quarantined_since?: jiff_sqlx::Timestamp",
                   h.last_ended_at as "last_ended_at?: jiff_sqlx::Timestamp", coalesce(h.last_hold_s, 0) as "last_hold_s!",
-                  coalesce(h.evidence, '{}') as "evidence!", h.review_at as "review_at?: jiff_sqlx::Timestamp"
+                  coalesce(h.evidence, '{}') as "evidence!", h.review_at as "review_at?: jiff_sqlx::Timestamp",
+                  coalesce(h.standing, 'counted') as "standing!"
            from location l
            left join location_health h using (location_id)
            left join location_trust t on t.location_id = l.location_id and t.ended_at is null and t.until_at > $1
@@ -79,6 +82,7 @@ pub async fn rows(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<Vec<H
         },
         evidence: r.evidence,
         review_at: r.review_at.map(|at| at.to_jiff()),
+        standing: r.standing,
     })
     .fetch_all(conn)
     .await
@@ -90,10 +94,9 @@ pub struct HealthSave {
     pub location: LocationKey,
     pub health: Health,
     pub evidence: Option<serde_json::Value>,
-    /// Its monitors that are not up have to be decided anew.
+    /// How it stands now; if that is new, its monitors that are not up have to be decided anew.
+    pub standing: &'static str,
     pub wake: bool,
-    /// Fresh self-checks are asked for no longer.
-    pub reviewed: bool,
 }
 
 pub async fn save(conn: &mut PgConnection, row: &HealthSave, now: Timestamp) -> sqlx::Result<()> {
@@ -102,13 +105,12 @@ pub async fn save(conn: &mut PgConnection, row: &HealthSave, now: Timestamp) -> 
     let (doubt, past) = (row.health.doubt, row.health.past);
     sqlx::query!(
         "insert into location_health (location_id, looked_at, doubt_since, doubt_bad_at, doubt_round_at, doubt_clean,
-             doubt_hold_s, quarantined_since, last_ended_at, last_hold_s, evidence, wake_after)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, '{}'::jsonb), case when $12::bool then 0 end)
+             doubt_hold_s, quarantined_since, last_ended_at, last_hold_s, evidence, wake_after, standing)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, '{}'::jsonb), case when $12::bool then 0 end, $13)
          on conflict (location_id) do update set looked_at = $2, doubt_since = $3, doubt_bad_at = $4, doubt_round_at = $5,
              doubt_clean = $6, doubt_hold_s = $7, quarantined_since = $8, last_ended_at = $9, last_hold_s = $10,
-             evidence = coalesce($11, location_health.evidence),
-             wake_after = case when $12 then 0 else location_health.wake_after end,
-             review_at = case when $13::bool then null else location_health.review_at end",
+             evidence = coalesce($11, location_health.evidence), standing = $13,
+             wake_after = case when $12 then 0 else location_health.wake_after end",
         row.location.0,
         now.to_sqlx(),
         at(doubt.map(|d| d.since)) as _,
@@ -121,7 +123,7 @@ pub async fn save(conn: &mut PgConnection, row: &HealthSave, now: Timestamp) -> 
         past.map_or(0, |p| seconds(p.hold)),
         row.evidence as _,
         row.wake,
-        row.reviewed,
+        row.standing,
     )
     .execute(conn)
     .await?;
@@ -181,6 +183,66 @@ pub async fn quarantined(
     .map(|r| LocationKey(r.location_id))
     .fetch_all(conn)
     .await
+}
+
+/// Fresh self-checks of locations are asked for, unless they were within the last half minute.
+pub async fn review(
+    conn: &mut PgConnection,
+    locations: &[i16],
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into location_health (location_id, looked_at, review_at)
+         select id, $2, $2 from unnest($1::int2[]) as l(id) order by id
+         on conflict (location_id) do update set review_at = $2
+         where location_health.review_at is null or location_health.review_at < $2::timestamptz - interval '30 seconds'",
+        locations,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Since when fresh self-checks of a location are asked for, within the last half minute.
+pub async fn review_of(
+    conn: &mut PgConnection,
+    location: LocationKey,
+    now: Timestamp,
+) -> sqlx::Result<Option<Timestamp>> {
+    Ok(sqlx::query_scalar!(
+        r#"select review_at as "at!" from location_health
+           where location_id = $1 and review_at > $2::timestamptz - interval '30 seconds'"#,
+        location.0,
+        now.to_sqlx()
+    )
+    .fetch_optional(conn)
+    .await?
+    .map(|at| at.to_jiff()))
+}
+
+/// Enabled monitors that are unknown: up to `limit` names in order, and how many there are; and how many are
+/// enabled in all, which is counted only if any is.
+pub async fn blind(
+    conn: &mut PgConnection,
+    unknown: i16,
+    limit: i64,
+) -> sqlx::Result<(Vec<String>, i64, i64)> {
+    let row = sqlx::query!(
+        r#"with blind as (
+               select m.name from monitor_live v join monitor m using (monitor_id)
+               where v.state = 5 and v.state = $1 and m.enabled and m.deleted_at is null
+           )
+           select array(select name from blind order by name limit $2) as "names!",
+                  (select count(*) from blind) as "blind!",
+                  (select case when exists (select from blind) then
+                      (select count(*) from monitor where enabled and deleted_at is null) else 0 end) as "watched!""#,
+        unknown,
+        limit
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok((row.names, row.blind, row.watched))
 }
 
 /// More locations are in doubt than may be set aside: (online, of those in doubt), or none any more. True

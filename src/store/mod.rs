@@ -35,6 +35,7 @@ pub mod links;
 pub mod live;
 pub mod local;
 pub mod location_health;
+pub mod location_read;
 pub mod locations;
 pub mod maintenance;
 pub mod maintenance_ahead;
@@ -82,6 +83,7 @@ pub mod tokens;
 pub mod triage_read;
 pub mod users;
 pub mod wake;
+pub mod withheld;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 

@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use super::slo_events::{self, ResultRow, SumRow};
 use super::slo_inputs::View;
 use super::slo_state::MonitorRow;
+use super::withheld;
 use crate::domain::{
     Millis,
     decision::{Disposition, HistoryOnly},
@@ -18,7 +19,8 @@ use crate::domain::{
         definition::{Definition, Sli},
         evaluate::Inputs,
         evidence::{Batch, Plan, Timing},
-        sources::{Grain, Kept, Wanted, sources},
+        sources::{Grain, Kept, Wanted, edges_of, sources},
+        timeline::Spans,
         window::DAY,
     },
 };
@@ -60,7 +62,11 @@ pub(super) async fn read(
             .await?
             .map_or(Millis::MIN, |at| at.as_millisecond()),
     };
+    let (from, to) =
+        (super::slo_inputs::instant(wanted.from), super::slo_inputs::instant(wanted.to));
+    let withheld = withheld::read(conn, &[monitor.key.0], from, to).await?.of(monitor.key);
     let mut edges = edges(definition, inputs, bounds.start, end);
+    edges.extend(withheld.values().flat_map(edges_of));
     let parts = sources(wanted, kept, &mut edges);
     let of = |grain| -> Vec<(Millis, Millis)> {
         parts.iter().filter(|part| part.0 == grain).map(|(_, from, to)| (*from, *to)).collect()
@@ -70,14 +76,16 @@ pub(super) async fn read(
         _ => None,
     };
     let mut places = Places::of(monitor, names);
+    let out = |location: &LocationKey| withheld.get(location);
     let raw = of(Grain::Raw);
-    let mut batches = single(conn, monitor, &raw, interval, threshold, &mut places).await?;
+    let mut batches =
+        single(conn, monitor, &raw, (interval, threshold), &withheld, &mut places).await?;
     let (quarters, days) = (of(Grain::Quarter), of(Grain::Day));
     for row in slo_events::quarters(conn, monitor.key, &quarters, threshold).await? {
-        batches.push(summed(row, QUARTER, threshold, &mut places));
+        batches.push(summed(&row, QUARTER, threshold, out(&row.location), &mut places));
     }
     for row in slo_events::days(conn, monitor.key, &days, threshold).await? {
-        batches.push(summed(row, DAY, threshold, &mut places));
+        batches.push(summed(&row, DAY, threshold, out(&row.location), &mut places));
     }
     batches.sort_by_key(|batch| (batch.at, batch.location));
     inputs.plans = plans(conn, monitor, wanted.from, &mut places).await?;
@@ -168,8 +176,8 @@ async fn single(
     conn: &mut PgConnection,
     monitor: &MonitorRow,
     parts: &[(Millis, Millis)],
-    interval: Millis,
-    threshold: Option<u32>,
+    (interval, threshold): (Millis, Option<u32>),
+    out: &BTreeMap<LocationKey, Spans>,
     places: &mut Places<'_>,
 ) -> sqlx::Result<Vec<Batch>> {
     let reach: Vec<_> = parts.iter().map(|(from, to)| (*from, to + OVERHANG)).collect();
@@ -184,7 +192,9 @@ async fn single(
             if at >= from - 999 && at < to {
                 let cell = at.div_euclid(interval) * interval;
                 let location = places.of_location(event.first.location);
-                batches.push(batch(&event, cell, location, threshold));
+                let mut batch = batch(&event, cell, location, threshold);
+                withheld::withhold(&mut batch, out.get(&event.first.location), at, at + 1);
+                batches.push(batch);
             }
         }
     }
@@ -220,7 +230,13 @@ pub(super) fn batch(event: &Event, at: Millis, location: u16, threshold: Option<
     }
 }
 
-fn summed(row: SumRow, length: Millis, threshold: Option<u32>, places: &mut Places<'_>) -> Batch {
+fn summed(
+    row: &SumRow,
+    length: Millis,
+    threshold: Option<u32>,
+    out: Option<&Spans>,
+    places: &mut Places<'_>,
+) -> Batch {
     let at = row.at.as_millisecond();
     // Sums count quick passes of every attempt; no more than there were good events.
     let quick = match (row.quick, threshold) {
@@ -228,7 +244,7 @@ fn summed(row: SumRow, length: Millis, threshold: Option<u32>, places: &mut Plac
         (None, Some(limit)) => row.sketch.at_or_under(limit),
         (None, None) => (0, 0),
     };
-    Batch {
+    let mut batch = Batch {
         at,
         to: at + length,
         location: places.of_location(row.location),
@@ -240,7 +256,9 @@ fn summed(row: SumRow, length: Millis, threshold: Option<u32>, places: &mut Plac
         timing: if row.sketch.count() == 0 {
             Timing::None
         } else {
-            Timing::Many { sum_us: row.sum_us, sketch: Box::new(row.sketch) }
+            Timing::Many { sum_us: row.sum_us, sketch: Box::new(row.sketch.clone()) }
         },
-    }
+    };
+    withheld::withhold(&mut batch, out, at, at + length);
+    batch
 }

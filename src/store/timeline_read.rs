@@ -199,7 +199,8 @@ pub struct StepRow {
     pub phases: [Option<f64>; 5],
 }
 
-/// Raw results by step, by location and together, oldest first. Manual runs are left out.
+/// Raw results by step, by location and together, oldest first. Manual runs are left out, and results of
+/// locations in quarantine.
 pub async fn steps(
     conn: &mut PgConnection,
     monitor: MonitorKey,
@@ -225,6 +226,8 @@ pub async fn steps(
            from report
            where monitor_id = $1 and effective_at >= $2 and effective_at < $3 and kind <> 3
              and ($5::int2 is null or location_id = $5)
+             and not exists (select from location_quarantine q where q.location_id = report.location_id
+                             and q.from_at <= effective_at and (q.to_at is null or q.to_at > effective_at))
            group by grouping sets ((1, location_id), (1)) order by 1, 2 nulls first"#,
         monitor.0,
         span.0.to_sqlx(),

@@ -214,3 +214,13 @@ pub async fn monitors_at(conn: &mut PgConnection, location: LocationKey) -> sqlx
     .await?;
     Ok(usize::try_from(count).unwrap_or(0))
 }
+
+/// How many monitors are enabled.
+pub async fn enabled(conn: &mut PgConnection) -> sqlx::Result<usize> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "n!" from monitor where enabled and deleted_at is null"#
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}

@@ -105,6 +105,12 @@ impl Cache {
         Ok(found)
     }
 
+    /// Settings as last remembered, which may be those before an edit.
+    pub(super) fn known(&self, monitor: MonitorKey) -> Option<Arc<Settings>> {
+        let configs = self.configs.read().unwrap_or_else(PoisonError::into_inner);
+        configs.get(&monitor).cloned()
+    }
+
     /// Settings as an edit left them. They are not remembered, because the edit may yet be given up, and
     /// another one may then take its revision.
     pub(super) async fn edited(

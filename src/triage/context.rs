@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use crate::domain::Millis;
-use crate::domain::decision::{Seat, Standing, dissent};
+use crate::domain::decision::{Seat, dissent};
 use crate::domain::ids::{LocationKey, MonitorKey};
-use crate::domain::location::health::Trust;
+use crate::domain::location::health;
 use crate::domain::maintenance::{Switches, Window};
 use crate::store;
 use crate::store::triage_read::LocationRow;
@@ -101,21 +101,13 @@ impl Context {
     }
 }
 
-/// A location as a seat, with its standing as far as it is the same for all monitors. What is said by hand
-/// wins over what was found.
+/// A location as a seat, with its standing as far as it is the same for all monitors.
 pub fn seat(row: &LocationRow) -> Seat {
-    let standing = match (row.enabled, row.trust) {
-        (false, _) => Standing::Disabled,
-        (true, Some(Trust::Distrust)) => Standing::Distrusted,
-        (true, Some(Trust::Believe)) => Standing::Counted,
-        (true, None) if row.quarantined => Standing::Quarantined,
-        (true, None) => Standing::Counted,
-    };
     Seat {
         key: row.location,
         name: row.name.clone(),
         region: row.region.clone(),
         domain: row.domain.clone(),
-        standing,
+        standing: health::standing(row.enabled, row.trust, row.quarantined),
     }
 }

@@ -8,13 +8,17 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::context::Context;
+use super::platform::settle;
 use super::{Decided, at};
 use crate::domain::Millis;
 use crate::domain::decision::State;
 use crate::domain::decision::dissent::{dissents, is_room};
+use crate::domain::decision::explain::capital;
 use crate::domain::ids::LocationKey;
-use crate::domain::location::health::{self, Evidence, Happened, Place};
+use crate::domain::location::health::{self, Evidence, Happened, Place, Reason};
+use crate::domain::location::quarantine_cap;
 use crate::domain::location::selfcheck::SelfCheck;
+use crate::domain::platform::{Cause, Trouble};
 use crate::store;
 use crate::store::location_health::{HealthRow, HealthSave};
 
@@ -25,8 +29,11 @@ pub(super) type Dissents = Vec<(LocationKey, Millis)>;
 const SEEN_UP: [State; 2] = [State::Up, State::Degraded];
 /// So many monitors are woken in one transaction.
 const CHUNK: i64 = 500;
+/// So many blind monitors are named.
+const NAMED: i64 = 100;
 
-/// One look at all locations; the caller is alone in it.
+/// One look at all locations; the caller is alone in it. Incidents first, then the locations' rows, as in
+/// the transactions of reports.
 pub async fn step(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()> {
     let rows = store::location_health::rows(conn, now).await?;
     let against: HashMap<LocationKey, i64> =
@@ -37,6 +44,7 @@ pub async fn step(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()> {
         places.push(place(conn, row, against).await?);
     }
     let look = health::look(&places, now.as_millisecond());
+    tell(conn, &rows, &places, &look, now).await?;
     if store::location_health::set_over_cap(conn, look.over_cap, now).await? {
         tracing::warn!(over = look.over_cap.is_some(), "the cap on locations in doubt");
     }
@@ -49,6 +57,53 @@ pub async fn step(conn: &mut PgConnection, now: Timestamp) -> sqlx::Result<()> {
         store::wake::notify(conn, "state").await?;
     }
     Ok(())
+}
+
+/// The incidents of a look: a location that is not believed, too many of them, monitors that nobody sees.
+async fn tell(
+    conn: &mut PgConnection,
+    rows: &[HealthRow],
+    places: &[Place],
+    look: &health::Look,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let all = || rows.iter().zip(places).zip(&look.healths);
+    let quarantined: Vec<Trouble> = all()
+        .filter(|(_, (_, health))| health.quarantined_since.is_some())
+        .map(|((row, place), _)| {
+            let why = format!("{}.", capital(&found(row, place)));
+            Trouble::quarantined(row.uid, &row.name, &why)
+        })
+        .collect();
+    settle(conn, Cause::Quarantined, &quarantined, now).await?;
+    let over = look.over_cap.map(|(online, _)| {
+        let doubted = all().filter(|((_, place), (_, health))| {
+            health.doubt.is_some() && place.evidence.online && place.evidence.trust.is_none()
+        });
+        let names: Vec<String> = doubted.map(|((row, _), _)| row.name.clone()).collect();
+        Trouble::over_cap(&names, quarantine_cap(online), online)
+    });
+    settle(conn, Cause::OverCap, over.as_slice(), now).await?;
+    let unknown = State::Unknown.code();
+    let (names, blind, watched) = store::location_health::blind(conn, unknown, NAMED).await?;
+    let count = |n: i64| usize::try_from(n).unwrap_or(0);
+    let blind = (blind > 0).then(|| Trouble::blind(&names, count(blind), count(watched)));
+    settle(conn, Cause::BlindMonitors, blind.as_slice(), now).await
+}
+
+/// What is against a location now, or was when that was last so.
+fn found(row: &HealthRow, place: &Place) -> String {
+    let now = place.evidence.against();
+    let words =
+        if now.is_empty() { health::words(&reasons(&row.evidence)) } else { health::words(&now) };
+    // One that is set aside without either was in doubt before anything of it was kept.
+    if words.is_empty() { "it was in doubt before".to_owned() } else { words }
+}
+
+/// The reasons that a look wrote down.
+pub fn reasons(evidence: &serde_json::Value) -> Vec<Reason> {
+    let kept = evidence.get("reasons").cloned().unwrap_or_default();
+    serde_json::from_value(kept).unwrap_or_default()
 }
 
 /// Lets the next monitors be decided anew whose locations changed their standing; false when none are left.
@@ -80,7 +135,7 @@ async fn place(conn: &mut PgConnection, row: &HealthRow, against: i64) -> sqlx::
     })
 }
 
-/// Writes what a look found of one location, if it is anything.
+/// Writes what a look found of one location, if it is anything new.
 async fn write(
     conn: &mut PgConnection,
     row: &HealthRow,
@@ -89,7 +144,10 @@ async fn write(
     happened: Option<Happened>,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    if health == row.health && happened.is_none() {
+    let quarantined = health.quarantined_since.is_some();
+    let standing = health::standing(row.enabled, row.trust, quarantined).word();
+    let wake = standing != row.standing;
+    if health == row.health && happened.is_none() && !wake {
         return Ok(());
     }
     let reasons = place.evidence.against();
@@ -103,12 +161,10 @@ async fn write(
     match happened {
         Some(Happened::Quarantined) => {
             let from = at(now.as_millisecond() - health::REACH);
-            let reason = health::words(&reasons);
-            let stored = evidence.as_ref().unwrap_or(&row.evidence);
+            let reason = found(row, place);
+            let kept = evidence.as_ref().unwrap_or(&row.evidence);
             tracing::warn!(location = %row.name, %reason, "a location is quarantined");
-            // One that was set aside by hand until now has been in doubt for longer.
-            let reason = if reason.is_empty() { "in doubt since before" } else { &reason };
-            store::location_health::begin_quarantine(conn, row.location, now, from, reason, stored)
+            store::location_health::begin_quarantine(conn, row.location, now, from, &reason, kept)
                 .await?;
         }
         Some(Happened::Released(why)) => {
@@ -117,13 +173,7 @@ async fn write(
         }
         None => {}
     }
-    let save = HealthSave {
-        location: row.location,
-        wake: happened.is_some(),
-        reviewed: false,
-        evidence,
-        health,
-    };
+    let save = HealthSave { location: row.location, health, evidence, standing, wake };
     store::location_health::save(conn, &save, now).await
 }
 

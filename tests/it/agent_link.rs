@@ -594,11 +594,22 @@ async fn references_are_reported_with_heartbeats() {
         seen.heartbeats.last().is_some_and(|beat| beat.selfcheck.is_some())
     })
     .await;
+    // Asked for, the next round does not wait for its time.
+    end.with(|seen| {
+        let round = seen.heartbeats.last().unwrap().selfcheck.clone().unwrap();
+        assert_eq!((&round["round"], &round["bad_rounds"]), (&json!(1), &json!(1)));
+        seen.self_check = true;
+    });
+    end.until("another round", |seen| {
+        let last = seen.heartbeats.last().and_then(|beat| beat.selfcheck.as_ref());
+        last.is_some_and(|check| check["round"] == 2)
+    })
+    .await;
     agent.stop().await;
     let round = end.with(|seen| seen.heartbeats.last().unwrap().selfcheck.clone().unwrap());
     let round: quorate::domain::location::selfcheck::SelfCheck =
         serde_json::from_value(round).unwrap();
-    assert_eq!((round.round, round.bad_rounds), (1, 1));
+    assert_eq!((round.round, round.bad_rounds), (2, 2));
     assert_eq!(round.targets.iter().map(|it| it.ok).collect::<Vec<_>>(), [true, false, false]);
     assert!(round.targets[1].message.contains("refused"), "{:?}", round.targets[1]);
 }

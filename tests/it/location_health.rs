@@ -35,8 +35,20 @@ async fn aside(watch: &Watch) -> Vec<usize> {
     keys.iter().map(place).collect()
 }
 
+/// What was told of monitors, in order.
 async fn kinds(watch: &Watch) -> Vec<String> {
-    watch.notices().await.into_iter().map(|(kind, _)| kind).collect()
+    told(watch, "monitor:%").await
+}
+
+/// What was told of incidents whose subject is like this, in order.
+async fn told(watch: &Watch, subject: &str) -> Vec<String> {
+    sqlx::query_scalar(
+        "select n.kind from notice n join incident i using (incident_id) where i.subject like $1 order by n.notice_no",
+    )
+    .bind(subject)
+    .fetch_all(watch.pool())
+    .await
+    .unwrap()
 }
 
 /// Everybody says the same twice, five seconds apart, and time passes.
@@ -62,6 +74,7 @@ async fn a_location_whose_references_fail_carries_no_alert() {
     references(&watch, 1, 2).await;
     look(&watch, 70).await;
     assert_eq!(aside(&watch).await, [1]);
+    assert_eq!(told(&watch, "platform:quarantined:%").await, ["opened"]);
     say(&mut watch, doubted, 80, [pass, refused, refused]).await;
     assert_eq!(
         kinds(&watch).await[1..],
@@ -155,16 +168,22 @@ async fn with_most_locations_in_doubt_all_of_them_count_and_that_is_said() {
     references(&watch, 2, 2).await;
     look(&watch, 20).await;
     assert_eq!(aside(&watch).await, [0_usize; 0], "who was set aside is freed too");
+    assert_eq!(told(&watch, "platform:quarantined:%").await, ["opened", "resolved"]);
+    assert_eq!(told(&watch, "platform:over_cap").await, ["opened"]);
     say(&mut watch, monitor, 60, [pass, refused, refused]).await;
     assert_eq!(kinds(&watch).await, ["opened"]);
     let why: String =
-        sqlx::query_scalar("select sentence from incident").fetch_one(watch.pool()).await.unwrap();
+        sqlx::query_scalar("select sentence from incident where subject like 'monitor:%'")
+            .fetch_one(watch.pool())
+            .await
+            .unwrap();
     assert!(why.contains("More locations are in doubt than may be set aside"), "{why}");
     references(&watch, 2, 0).await;
     for second in (70..=330).step_by(10) {
         look(&watch, second).await;
     }
     assert_eq!((aside(&watch).await, watch.count("location_cap").await), (vec![1], 0));
+    assert_eq!(told(&watch, "platform:over_cap").await, ["opened", "resolved"]);
 }
 
 #[tokio::test]
@@ -189,4 +208,113 @@ async fn a_location_alone_in_down_for_a_day_loses_its_vote_there_until_it_agrees
     say(&mut watch, monitor, 130 + day, [pass, pass, pass]).await;
     assert_eq!(watch.count("location_divergent where to_at is null").await, 0);
     assert_eq!(watch.count("location_divergent").await, 1, "that it was so is kept");
+}
+
+#[tokio::test]
+async fn results_of_a_location_in_quarantine_are_invalid_in_its_own_counters() {
+    let mut watch = Watch::new().await;
+    let monitor = watch.monitor("one").await;
+    references(&watch, 1, 2).await;
+    watch.run(monitor, 0..300, |l, _| if l == 1 { refused() } else { pass() }).await;
+    look(&watch, 300).await;
+    watch.run(monitor, 300..600, |l, _| if l == 1 { refused() } else { pass() }).await;
+    references(&watch, 1, 0).await;
+    for second in (600..=920).step_by(20) {
+        look(&watch, second).await;
+    }
+    assert_eq!(aside(&watch).await, [0_usize; 0]);
+    watch.run(monitor, 920..1_500, |_, _| pass()).await;
+    watch.upkeep().sweep(watch.at(1_500)).await.unwrap();
+    while watch.upkeep().count(watch.at(1_500)).await.unwrap() {}
+    let rows: Vec<(i64, i64, i64)> =
+        sqlx::query_as("select ok, fail, invalid from location_counter order by location_id")
+            .fetch_all(watch.pool())
+            .await
+            .unwrap();
+    let (doubted, others) = (rows[1], [rows[0], rows[2]]);
+    assert!(others.iter().all(|row| row.1 == 0 && row.2 == 0 && row.0 > 10), "{rows:?}");
+    // It failed each minute from 20 s on, and again 5 s later; what came until 240 s is its own.
+    assert_eq!((doubted.1, doubted.2), (8, 12), "{rows:?}");
+    assert!(doubted.0 >= 7, "{rows:?}");
+}
+
+#[tokio::test]
+async fn blind_monitors_are_one_incident() {
+    let mut watch = Watch::new().await;
+    watch.channel("sink").await;
+    for name in ["one", "two"] {
+        let monitor = watch.monitor(name).await;
+        say(&mut watch, monitor, 0, [pass, pass, pass]).await;
+    }
+    // Nobody reports any more.
+    for second in [200, 300] {
+        while watch.triage.sweep(watch.at(second)).await.unwrap() {}
+        look(&watch, second).await;
+    }
+    assert_eq!(told(&watch, "platform:blind_monitors").await, ["opened"]);
+    let why: String =
+        sqlx::query_scalar("select sentence from incident where subject like 'monitor:%'")
+            .fetch_one(watch.pool())
+            .await
+            .unwrap();
+    assert!(why.starts_with("Too few locations report on 2 of 2 monitors: one, two."), "{why}");
+}
+
+/// Who was asked about how many monitors in waves, by place.
+async fn asked(watch: &Watch) -> Vec<(i16, i64)> {
+    sqlx::query_as(
+        "select location_id, count(distinct monitor_id) from probe_request where kind = 'confirm' group by 1 order by 1",
+    )
+    .fetch_all(watch.pool())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn half_of_all_monitors_failing_at_once_are_asked_about_once_more_in_spite_of_the_brake() {
+    let mut watch = Watch::new().await;
+    let mut monitors = Vec::new();
+    for n in 0..10 {
+        monitors.push(watch.monitor(&format!("m{n}")).await);
+    }
+    for monitor in &monitors {
+        say(&mut watch, *monitor, 0, [pass, pass, pass]).await;
+    }
+    for (monitor, second) in monitors[..4].iter().zip(60..) {
+        watch.report(0, *monitor, second, refused()).await;
+    }
+    let (us, ap) = (watch.agents[1].location.0, watch.agents[2].location.0);
+    assert_eq!(asked(&watch).await, [(us, 4), (ap, 4)]);
+    assert_eq!(watch.count("location_health where review_at is not null").await, 0);
+    // The fifth is half of them: its own wave is held back because the location is in question, and all
+    // five are asked about once more, of everybody.
+    watch.report(0, monitors[4], 66, refused()).await;
+    let eu = watch.agents[0].location.0;
+    assert_eq!(asked(&watch).await, [(eu, 5), (us, 5), (ap, 5)]);
+    assert_eq!(watch.count("location_health where review_at is not null").await, 3);
+    let before = watch.count("probe_request").await;
+    watch.report(0, monitors[5], 68, refused()).await;
+    assert_eq!(watch.count("probe_request").await, before, "one extra wave, and the brake holds");
+}
+
+#[tokio::test]
+async fn an_outage_of_what_is_probed_once_an_hour_is_known_within_seconds_of_its_first_probe() {
+    let mut watch = Watch::new().await;
+    let monitor = watch.monitor("hourly").await;
+    watch.channel("sink").await;
+    sqlx::query("update monitor set interval_s = 3600").execute(watch.pool()).await.unwrap();
+    sqlx::query("update monitor_live set config_rev = config_rev + 1")
+        .execute(watch.pool())
+        .await
+        .unwrap();
+    say(&mut watch, monitor, 0, [pass, pass, pass]).await;
+    watch.report(0, monitor, 3_600, refused()).await;
+    let (us, ap) = (watch.agents[1].location.0, watch.agents[2].location.0);
+    assert_eq!(asked(&watch).await, [(us, 1), (ap, 1)], "nobody waits for the turn of the others");
+    // They are quick, and each repeats its failed attempt after five seconds.
+    for (location, second) in [(1, 3_601), (2, 3_601), (0, 3_605), (1, 3_606), (2, 3_606)] {
+        watch.report(location, monitor, second, refused()).await;
+    }
+    while watch.triage.sweep(watch.at(3_606)).await.unwrap() {}
+    assert_eq!(kinds(&watch).await, ["opened"]);
 }

@@ -40,6 +40,7 @@ mod fleet_sources;
 mod fleet_stream;
 mod layering;
 mod location_health;
+mod location_trust;
 mod logs_cli;
 mod maintenance_plans;
 mod metrics;

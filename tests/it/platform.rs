@@ -40,7 +40,7 @@ async fn told(api: &Api, id: &Value) -> Vec<String> {
 
 fn blind(names: &[&str]) -> Trouble {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    Trouble::blind(&names, 3)
+    Trouble::blind(&names, names.len(), 3)
 }
 
 #[tokio::test]

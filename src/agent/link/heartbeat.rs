@@ -16,9 +16,10 @@ use crate::protocol::{Heartbeat, HeartbeatAnswer, ProbeAnswer};
 /// Beats until `shutdown`.
 pub async fn beat(link: Arc<Link>, shared: Arc<Shared>, shutdown: CancellationToken) {
     let mut patience = link.patience();
+    let mut checked = false;
     loop {
         let outcome = tokio::select! {
-            outcome = once(&link, &shared) => outcome,
+            outcome = once(&link, &shared, &mut checked) => outcome,
             () = shutdown.cancelled() => return,
         };
         let pause = match outcome {
@@ -39,12 +40,13 @@ pub async fn beat(link: Arc<Link>, shared: Arc<Shared>, shutdown: CancellationTo
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
+            () = shared.beat_now.notified() => {}
             () = shutdown.cancelled() => return,
         }
     }
 }
 
-async fn once(link: &Link, shared: &Shared) -> Result<(), Trouble> {
+async fn once(link: &Link, shared: &Shared, checked: &mut bool) -> Result<(), Trouble> {
     let (spool, dropped, settled) = {
         let spool = shared.spool.lock();
         (spool.waiting(), spool.dropped(), spool.settled())
@@ -67,6 +69,11 @@ async fn once(link: &Link, shared: &Shared) -> Result<(), Trouble> {
     let answer: HeartbeatAnswer = serde_json::from_slice(&body)
         .map_err(|_| Trouble::Other("what answers heartbeats is not a coordinator".to_owned()))?;
     shared.time.learn(sent, received, answer.now, shared.clock.now());
+    if answer.self_check && !*checked {
+        shared.check_now.notify_one();
+    }
+    // One round each time that it is asked for, however many heartbeats fall into that time.
+    *checked = answer.self_check;
     for ask in answer.resend {
         report_again(shared, ask.boot, ask.after_seq);
     }

@@ -178,7 +178,7 @@ async fn stream(State(shared): State<Shared>, Query(query): Query<Since>) -> imp
 
 async fn heartbeat(State(shared): State<Shared>) -> impl IntoResponse {
     shared.seen.send_modify(|seen| seen.heartbeats += 1);
-    Json(HeartbeatAnswer { now: Clock::system().now(), resend: Vec::new() })
+    Json(HeartbeatAnswer { now: Clock::system().now(), resend: Vec::new(), self_check: false })
 }
 
 async fn reports(body: Bytes) -> impl IntoResponse {

@@ -390,7 +390,8 @@ fn number_word(number: usize) -> String {
         .map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
 
-fn capital(text: &str) -> String {
+/// The text with a capital first letter.
+pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -67,6 +67,19 @@ pub enum Standing {
     Divergent,
 }
 
+impl Standing {
+    /// The word in the database and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::Counted => "counted",
+            Standing::Disabled => "disabled",
+            Standing::Quarantined => "quarantined",
+            Standing::Distrusted => "distrusted",
+            Standing::Divergent => "divergent",
+        }
+    }
+}
+
 /// One report, as far as deciding needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {

@@ -8,6 +8,7 @@
 use super::selfcheck::{self, SelfCheck};
 use super::{quarantine, quarantine_cap};
 use crate::domain::Millis;
+use crate::domain::decision::Standing;
 use crate::domain::ids::LocationKey;
 
 /// A round of self-checks, and of looks.
@@ -85,6 +86,17 @@ impl Trust {
 
     pub fn from_name(name: &str) -> Option<Self> {
         [Trust::Believe, Trust::Distrust].into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// How a location stands on all monitors: what is said by hand wins over what was found.
+pub fn standing(enabled: bool, trust: Option<Trust>, quarantined: bool) -> Standing {
+    match (enabled, trust) {
+        (false, _) => Standing::Disabled,
+        (true, Some(Trust::Distrust)) => Standing::Distrusted,
+        (true, Some(Trust::Believe)) => Standing::Counted,
+        (true, None) if quarantined => Standing::Quarantined,
+        (true, None) => Standing::Counted,
     }
 }
 

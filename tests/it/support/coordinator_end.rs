@@ -63,6 +63,8 @@ pub(crate) struct Seen {
     pub(crate) poison: Option<Uuid>,
     /// What the next heartbeat is asked to send again.
     pub(crate) resend: Vec<Resend>,
+    /// The next heartbeat is asked for a round of the references.
+    pub(crate) self_check: bool,
     /// 413 for larger batches.
     pub(crate) largest: Option<usize>,
     stream: Option<mpsc::UnboundedSender<String>>,
@@ -171,11 +173,11 @@ async fn stream(
 }
 
 async fn heartbeat(State(shared): State<Shared>, Json(beat): Json<Heartbeat>) -> Response {
-    let resend = shared.note(|seen| {
+    let (resend, self_check) = shared.note(|seen| {
         seen.heartbeats.push(beat);
-        std::mem::take(&mut seen.resend)
+        (std::mem::take(&mut seen.resend), std::mem::take(&mut seen.self_check))
     });
-    Json(HeartbeatAnswer { now: Clock::system().now(), resend }).into_response()
+    Json(HeartbeatAnswer { now: Clock::system().now(), resend, self_check }).into_response()
 }
 
 async fn answers(State(shared): State<Shared>, Json(answer): Json<ProbeAnswer>) -> Response {

@@ -130,6 +130,7 @@ function countsOf(overview: Schemas["Overview"]): Counts {
   const open = overview.incidents.filter((i) => !i.suppressed);
   const state = worst(open.map((i) => i.severity));
   const silent = overview.locations.filter((l) => l.health === "offline").length;
+  const aside = overview.locations.filter((l) => ["quarantined", "distrusted", "impaired"].includes(l.health)).length;
   const bad = (["down", "partial", "degraded"] as const).filter((s) => overview.counts[s] > 0);
   const worstNow = [...bad].sort((a, b) => rank(a) - rank(b))[0];
   return {
@@ -147,7 +148,12 @@ function countsOf(overview: Schemas["Overview"]): Counts {
     ),
     "/monitors": overview.counts.total > 0 && count(overview.counts.total),
     "/locations":
-      silent > 0 ? (
+      aside > 0 ? (
+        <>
+          <StateMark state="quarantined" label="not believed" />
+          {count(aside)}
+        </>
+      ) : silent > 0 ? (
         <>
           <StateMark state="unknown" label="silent" />
           {count(silent)}

@@ -14,23 +14,30 @@ export interface LocationActions {
   remove: (location: Location) => void;
 }
 
-const order = { offline: 0, waiting: 1, online: 2, disabled: 3 } as const;
+export interface TrustActions {
+  say: (location: Location, kind: "believe" | "distrust") => void;
+  take: (location: Location) => void;
+}
 
-/** Locations with their agents, the silent ones first. */
+const order = { quarantined: 0, distrusted: 1, impaired: 2, offline: 3, waiting: 4, online: 5, disabled: 6 } as const;
+
+/** Locations with their agents, those that are not believed first. */
 export function LocationTable({
   locations,
   now,
   actions,
+  trust,
 }: {
   locations: readonly Location[];
   now: number;
   actions: LocationActions | null;
+  trust: TrustActions | null;
 }) {
   const sorted = [...locations].sort((a, b) => order[a.health] - order[b.health]);
   return (
     <div className="scroll-x">
       <table className="grid folds">
-        <caption className="hidden-visually">Locations, the silent ones first</caption>
+        <caption className="hidden-visually">Locations, those that are not believed first</caption>
         <thead>
           <tr>
             <th scope="col">Location</th>
@@ -46,12 +53,18 @@ export function LocationTable({
               Clock
             </th>
             <th scope="col" className="num">
+              References
+            </th>
+            <th scope="col" className="num">
+              Against the rest
+            </th>
+            <th scope="col" className="num">
               Waiting reports
             </th>
             <th scope="col" className="num">
               Monitors
             </th>
-            {actions && (
+            {(actions || trust) && (
               <th scope="col">
                 <span className="hidden-visually">Actions</span>
               </th>
@@ -60,7 +73,7 @@ export function LocationTable({
         </thead>
         <tbody>
           {sorted.map((location) => (
-            <Row key={location.id} location={location} now={now} actions={actions} />
+            <Row key={location.id} location={location} now={now} actions={actions} trust={trust} />
           ))}
         </tbody>
       </table>
@@ -68,16 +81,27 @@ export function LocationTable({
   );
 }
 
-function Row({ location, now, actions }: { location: Location; now: number; actions: LocationActions | null }) {
+const edges: Partial<Record<Location["health"], string>> = {
+  quarantined: "quarantined",
+  distrusted: "quarantined",
+  impaired: "partial",
+  offline: "unknown",
+};
+
+function Row(props: { location: Location; now: number; actions: LocationActions | null; trust: TrustActions | null }) {
+  const { location, now, actions, trust } = props;
+  const references = location.references.flatMap((agent) => agent.targets);
+  const reached = references.filter((target) => target.ok).length;
   const heard = lastHeard(location);
   const drift = worstClock(location);
   const spool = location.agents.reduce((sum, a) => sum + (a.spool ?? 0), 0);
   const online = location.agents.filter((a) => a.online).length;
-  const silent = location.health === "offline";
+  const edge = edges[location.health];
   return (
-    <tr className={silent ? "edged edge-unknown" : undefined}>
+    <tr className={edge && `edged edge-${edge}`}>
       <th scope="row">
         {location.name} {location.simulated && <span className="tag">simulated</span>}
+        {location.trust && <span className="tag">by hand</span>}
       </th>
       <td>
         <StateWord state={location.health} />
@@ -92,9 +116,13 @@ function Row({ location, now, actions }: { location: Location; now: number; acti
         {heard === null ? "never" : duration(now - heard)}
       </td>
       <td className={`num off${drift !== null && Math.abs(drift) > 2000 ? " strong" : ""}`}>{offset(drift)}</td>
+      <td className={`num off${reached * 2 < references.length ? " strong" : ""}`}>
+        {references.length === 0 ? NONE : `${count(reached)} of ${count(references.length)}`}
+      </td>
+      <td className="num off">{location.dissent_count > 0 ? count(location.dissent_count) : NONE}</td>
       <td className="num off">{spool > 0 ? count(spool) : NONE}</td>
       <td className="num off">{count(location.monitors)}</td>
-      {actions && (
+      {(actions || trust) && (
         <td className="num end">
           <Menu position="bottom-end">
             <Menu.Target>
@@ -103,13 +131,27 @@ function Row({ location, now, actions }: { location: Location; now: number; acti
               </button>
             </Menu.Target>
             <Menu.Dropdown>
-              <Menu.Item onClick={() => actions.enrol(location)}>Enrol an agent</Menu.Item>
-              <Menu.Item onClick={() => actions.edit(location)}>Edit</Menu.Item>
-              <Menu.Item onClick={() => actions.toggle(location)}>
-                {location.enabled ? "Switch off" : "Switch on"}
-              </Menu.Item>
-              <Menu.Divider />
-              <Menu.Item onClick={() => actions.remove(location)}>Delete…</Menu.Item>
+              {trust && location.trust && (
+                <Menu.Item onClick={() => trust.take(location)}>Take the word back</Menu.Item>
+              )}
+              {trust && (
+                <>
+                  <Menu.Item onClick={() => trust.say(location, "believe")}>Believe it for a time…</Menu.Item>
+                  <Menu.Item onClick={() => trust.say(location, "distrust")}>Do not believe it for a time…</Menu.Item>
+                </>
+              )}
+              {actions && (
+                <>
+                  <Menu.Divider />
+                  <Menu.Item onClick={() => actions.enrol(location)}>Enrol an agent</Menu.Item>
+                  <Menu.Item onClick={() => actions.edit(location)}>Edit</Menu.Item>
+                  <Menu.Item onClick={() => actions.toggle(location)}>
+                    {location.enabled ? "Switch off" : "Switch on"}
+                  </Menu.Item>
+                  <Menu.Divider />
+                  <Menu.Item onClick={() => actions.remove(location)}>Delete…</Menu.Item>
+                </>
+              )}
             </Menu.Dropdown>
           </Menu>
         </td>

@@ -12,10 +12,12 @@ import { plural } from "../../lib/format";
 import { tell, tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
 import { useUrlState } from "../../lib/useUrlState";
+import { DoubtCard } from "./DoubtCard";
 import { Enrol } from "./Enrol";
 import { LocationForm } from "./LocationForm";
 import { LocationTable } from "./LocationTable";
-import { locationsSentence, simulatedNote } from "./words";
+import { type Asked, TrustDialog } from "./Trust";
+import { divergentNote, locationsSentence, overCap, simulatedNote } from "./words";
 
 type Location = Schemas["Location"];
 
@@ -30,6 +32,8 @@ export function LocationsPage() {
   const [adding, setAdding] = useUrlState("add");
   const [enrolling, setEnrolling] = useUrlState("enrol");
   const [editing, setEditing] = useUrlState("edit");
+  const untrust = api.useMutation("delete", "/api/v1/locations/{id}/trust");
+  const [asked, setAsked] = useState<Asked | null>(null);
   const [deleting, setDeleting] = useState<Location | null>(null);
   const items = locations.data?.items ?? [];
   const find = (id: string) => items.find((l) => l.id === id);
@@ -37,6 +41,18 @@ export function LocationsPage() {
   const toEdit = find(editing);
   const toEnrol = find(enrolling);
   const note = simulatedNote(items);
+  const over = overCap(items);
+  const divergent = divergentNote(items, now);
+  const take = (location: Location) =>
+    untrust.mutate(
+      { params: { path: { id: location.id } } },
+      {
+        onSuccess: () => tell(`What is found decides about ${location.name} again.`),
+        onError: tellProblem,
+        onSettled: () => void refresh(),
+      },
+    );
+  const said = items.filter((l) => l.enabled && (l.doubt != null || l.trust != null));
   return (
     <Page crumbs={[{ word: "Locations" }]}>
       <div className="headline">
@@ -52,7 +68,24 @@ export function LocationsPage() {
           </div>
         )}
       </div>
-      <Card title="Locations" beside={locations.data && plural(items.length, "location")}>
+      {over && (
+        <Card title="Nobody is quarantined" edge="partial">
+          <p className="body">{over}</p>
+        </Card>
+      )}
+      {said.map((location) => (
+        <DoubtCard
+          key={location.id}
+          location={location}
+          now={now}
+          act={
+            role("editor")
+              ? { believe: () => setAsked({ location, kind: "believe" }), take: () => take(location) }
+              : null
+          }
+        />
+      ))}
+      <Card title="Locations" footer={divergent} beside={locations.data && plural(items.length, "location")}>
         {locations.isPending && <Loading rows={3} />}
         {locations.isError && <Failed error={locations.error} retry={() => void locations.refetch()} />}
         {locations.data && items.length === 0 && (
@@ -67,6 +100,7 @@ export function LocationsPage() {
           <LocationTable
             locations={items}
             now={now}
+            trust={role("editor") ? { say: (location, kind) => setAsked({ location, kind }), take } : null}
             actions={
               role("admin")
                 ? {
@@ -93,6 +127,7 @@ export function LocationsPage() {
           />
         )}
       </Card>
+      <TrustDialog asked={asked} close={() => setAsked(null)} done={() => void refresh()} />
       <Modal opened={adding !== "" && role("admin")} onClose={() => setAdding("")} title="Add a location">
         <LocationForm
           done={(saved) => {

@@ -71,7 +71,7 @@ function Everything({ overview }: { overview: Overview }) {
         </Card>
       )}
       <Card title="Locations" actions={<Link to="/locations">More</Link>} footer={note}>
-        <LocationTable locations={overview.locations} now={now} actions={null} />
+        <LocationTable locations={overview.locations} now={now} actions={null} trust={null} />
       </Card>
     </>
   );
