@@ -253,7 +253,7 @@ async fn blind_monitors_are_one_incident() {
     }
     assert_eq!(told(&watch, "platform:blind_monitors").await, ["opened"]);
     let why: String =
-        sqlx::query_scalar("select sentence from incident where subject like 'monitor:%'")
+        sqlx::query_scalar("select sentence from incident where subject like 'platform:%'")
             .fetch_one(watch.pool())
             .await
             .unwrap();
