@@ -723,6 +723,44 @@ export interface paths {
         patch: operations["change_location"];
         trace?: never;
     };
+    "/api/v1/locations/{id}/quarantines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** When a location's votes did not count, the latest first. */
+        get: operations["list_quarantines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/locations/{id}/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Believes a location whatever is found, or does not, until an instant at most 24 hours ahead. It takes the
+         *     place of what was said before.
+         */
+        post: operations["trust_location"];
+        /** Takes somebody's word about a location back: what is found decides again. */
+        delete: operations["stop_trusting_location"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/maintenance": {
         parameters: {
             query?: never;
@@ -2150,6 +2188,17 @@ export interface components {
             enrolled: number;
             /** Format: int64 */
             online: number;
+        };
+        /** @description What one agent found at the targets that its operator knows to be always up. */
+        AgentReferences: {
+            /** Format: uuid */
+            agent: string;
+            /**
+             * Format: int64
+             * @description Rounds in a row in which most failed; two are against the location.
+             */
+            bad_rounds: number;
+            targets: components["schemas"]["Reference"][];
         };
         AlertRoute: components["schemas"]["AlertRouteRules"] & {
             created_at: components["schemas"]["Instant"];
@@ -4120,8 +4169,15 @@ export interface components {
             items: {
                 agents: components["schemas"]["Agent"][];
                 created_at: components["schemas"]["Instant"];
+                /** Format: int64 */
+                dissent_count: number;
+                /** @description Monitors that it sees fail while most locations see them up: the first 20, and how many. */
+                dissents: components["schemas"]["LocationDissent"][];
+                /** @description Monitors on which its vote is set aside, because it alone has seen them down for a day: the first 20. */
+                divergent: components["schemas"]["LocationDissent"][];
                 /** @description What fails together: provider and network. */
                 domain: string;
+                doubt?: components["schemas"]["LocationDoubt"] | null;
                 enabled: boolean;
                 health: components["schemas"]["LocationHealth"];
                 health_since?: components["schemas"]["Instant"] | null;
@@ -4136,10 +4192,13 @@ export interface components {
                  */
                 monitors: number;
                 name: string;
+                /** @description By agent that is online; empty with fewer than three references, and then that rule is off. */
+                references: components["schemas"]["AgentReferences"][];
                 /** @description Continent or user group. */
                 region: string;
                 /** @description Runs beside the coordinator under a pretended name: it shares this machine's line. */
                 simulated: boolean;
+                trust?: components["schemas"]["LocationTrust"] | null;
             }[];
             next?: string | null;
         };
@@ -4376,6 +4435,19 @@ export interface components {
                 size?: number | null;
                 /** Format: int32 */
                 status?: number | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Quarantine: {
+            items: {
+                reason: string;
+                /** @description Why it ended: `clean`, `over_cap`, `believed` or `disabled`. */
+                released?: string | null;
+                since: components["schemas"]["Instant"];
+                until?: components["schemas"]["Instant"] | null;
+                /** @description Its results from here on are left out of its own figures. */
+                withheld_from: components["schemas"]["Instant"];
             }[];
             next?: string | null;
         };
@@ -4655,8 +4727,15 @@ export interface components {
         Location: {
             agents: components["schemas"]["Agent"][];
             created_at: components["schemas"]["Instant"];
+            /** Format: int64 */
+            dissent_count: number;
+            /** @description Monitors that it sees fail while most locations see them up: the first 20, and how many. */
+            dissents: components["schemas"]["LocationDissent"][];
+            /** @description Monitors on which its vote is set aside, because it alone has seen them down for a day: the first 20. */
+            divergent: components["schemas"]["LocationDissent"][];
             /** @description What fails together: provider and network. */
             domain: string;
+            doubt?: components["schemas"]["LocationDoubt"] | null;
             enabled: boolean;
             health: components["schemas"]["LocationHealth"];
             health_since?: components["schemas"]["Instant"] | null;
@@ -4671,13 +4750,47 @@ export interface components {
              */
             monitors: number;
             name: string;
+            /** @description By agent that is online; empty with fewer than three references, and then that rule is off. */
+            references: components["schemas"]["AgentReferences"][];
             /** @description Continent or user group. */
             region: string;
             /** @description Runs beside the coordinator under a pretended name: it shares this machine's line. */
             simulated: boolean;
+            trust?: components["schemas"]["LocationTrust"] | null;
+        };
+        /** @description A monitor on which a location is against the rest. */
+        LocationDissent: {
+            /** Format: uuid */
+            monitor: string;
+            name: string;
+            since: components["schemas"]["Instant"];
+        };
+        /** @description Why a location is in doubt, and until when. */
+        LocationDoubt: {
+            /**
+             * Format: int32
+             * @description Rounds of half a minute in a row without, and how many are needed.
+             */
+            clean_rounds: number;
+            /**
+             * Format: int64
+             * @description How long it must have been clean; twice as long each time within a day.
+             */
+            hold_s: number;
+            /** @description When something was last found against it. */
+            last_found_at: components["schemas"]["Instant"];
+            /** Format: int32 */
+            needed_rounds: number;
+            quarantined_since?: components["schemas"]["Instant"] | null;
+            /** @description What was found against it, when that was last so, in plain phrases. */
+            reasons: string[];
+            /** @description The earliest end, if nothing more is found. */
+            release_at: components["schemas"]["Instant"];
+            since: components["schemas"]["Instant"];
+            withheld_from?: components["schemas"]["Instant"] | null;
         };
         /** @enum {string} */
-        LocationHealth: "online" | "offline" | "waiting" | "disabled";
+        LocationHealth: "online" | "offline" | "waiting" | "disabled" | "quarantined" | "impaired" | "distrusted";
         LocationLabels: {
             labels: {
                 [key: string]: string;
@@ -4696,6 +4809,14 @@ export interface components {
             location: string;
             name: string;
             points: components["schemas"]["Point"][];
+        };
+        /** @description Somebody's word about a location. */
+        LocationTrust: {
+            kind: components["schemas"]["Trust"];
+            reason: string;
+            set_at: components["schemas"]["Instant"];
+            set_by: string;
+            until: components["schemas"]["Instant"];
         };
         /** @description Where a monitor is looked at from: `"all"`, a list of names or ids, or labels that must all match. */
         Locations: components["schemas"]["AllWord"] | string[] | components["schemas"]["LocationLabels"];
@@ -5871,6 +5992,16 @@ export interface components {
             security: components["schemas"]["MailSecurity"];
             username?: string | null;
         };
+        /** @description A stretch in which a location's votes did not count. */
+        Quarantine: {
+            reason: string;
+            /** @description Why it ended: `clean`, `over_cap`, `believed` or `disabled`. */
+            released?: string | null;
+            since: components["schemas"]["Instant"];
+            until?: components["schemas"]["Instant"] | null;
+            /** @description Its results from here on are left out of its own figures. */
+            withheld_from: components["schemas"]["Instant"];
+        };
         /** @enum {string} */
         QuorumMode: "majority" | "at_least" | "percent" | "all" | "any";
         /** @description The quorum as written: `{"mode":"at_least","k":3}`. */
@@ -5906,6 +6037,12 @@ export interface components {
             unknown: number;
             /** @description By zone, where instances have one. */
             zones: components["schemas"]["FleetZone"][];
+        };
+        Reference: {
+            /** @description Why not; empty if it is. */
+            message?: string;
+            ok: boolean;
+            target: string;
         };
         /** @description A line that was not understood, fit to be shown. */
         RejectedLine: {
@@ -6220,7 +6357,10 @@ export interface components {
             /** @description When this location saw it first. `certificate.days_left` is of that time. */
             seen_at: components["schemas"]["Instant"];
         };
-        /** @description Counts and latency of passes over time. */
+        /**
+         * @description Counts and latency of passes over time, without the results of locations in quarantine (from roll-ups:
+         *     without the quarter hours that touch one).
+         */
         Series: {
             /** @description All locations together. */
             all: components["schemas"]["Point"][];
@@ -7155,6 +7295,18 @@ export interface components {
         ToldByWord: "own" | "route" | "default";
         /** @enum {string} */
         Treatment: "as_it_was" | "ignored";
+        /**
+         * @description Said by hand.
+         * @enum {string}
+         */
+        Trust: "believe" | "distrust";
+        TrustLocation: {
+            kind: components["schemas"]["Trust"];
+            /** @description 1 to 500 characters: others will read it. */
+            reason: string;
+            /** @description At most 24 hours ahead. */
+            until: components["schemas"]["Instant"];
+        };
         /** @description A check to try without storing anything. */
         TryCheck: {
             check: components["schemas"]["Check"];
@@ -8779,6 +8931,82 @@ export interface operations {
                 "application/json": components["schemas"]["ChangeLocation"];
             };
         };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Location"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_quarantines: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Quarantine"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    trust_location: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrustLocation"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Location"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    stop_trusting_location: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             200: {
                 headers: {

@@ -100,7 +100,7 @@ function Row(props: { location: Location; now: number; actions: LocationActions 
   return (
     <tr className={edge && `edged edge-${edge}`}>
       <th scope="row">
-        {location.name} {location.simulated && <span className="tag">simulated</span>}
+        {location.name} {location.simulated && <span className="tag">simulated</span>}{" "}
         {location.trust && <span className="tag">by hand</span>}
       </th>
       <td>
