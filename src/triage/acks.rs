@@ -83,7 +83,6 @@ pub async fn take_back(
 }
 
 /// Where its plan stands, and the open incidents that share its alert.
-#[expect(clippy::type_complexity, reason = "used twice, here alone")]
 async fn group(
     conn: &mut PgConnection,
     row: &IncidentRow,

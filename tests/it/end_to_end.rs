@@ -150,6 +150,8 @@ async fn each_way_of_breaking_is_told_once_and_its_end_once() {
     let ca = folder.path().join("ca.pem");
     std::fs::write(&ca, mail_server.ca_pem.as_ref().unwrap()).unwrap();
     let whole = Whole::start_with("e2e-breaks", &["--extra-ca", ca.to_str().unwrap()]).await;
+    // All three are at one host, and each is to be told by itself.
+    whole.db.storms_from(0).await;
     let authority = Authority::root("Test Root");
     let _agents = three_agents(&whole, &authority).await;
     let mut hook = HookSink::start().await;
