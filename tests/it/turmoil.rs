@@ -284,8 +284,6 @@ impl Scene {
                 .iter()
                 .filter(|(channel, of, ..)| channel == "steady" && of == incident)
                 .map(|(_, _, kind, ..)| kind.as_str())
-                // Somebody is at it: that is told, and nothing happened to the incident.
-                .filter(|kind| *kind != "acknowledged")
                 .collect();
             assert_eq!(told, expected, "{words:?}");
         }
