@@ -90,9 +90,11 @@ impl Triage {
         if changed.is_empty() {
             return Ok(());
         }
-        // All locks before the first change is told: telling takes the head of the assignments, the last.
+        // All locks before the first change is told: telling takes the head of the assignments, the last. That of
+        // storms comes before the head, and any of these monitors may call for it after another took the head.
         let keys: Vec<i32> = changed.keys().map(|key| key.0).collect();
         store::live::lock(conn, &keys).await?;
+        store::storms::lock(conn).await?;
         let (mut of, mut location, mut position) = (Vec::new(), Vec::new(), Vec::new());
         for (key, chosen) in &changed {
             for (i, chosen) in chosen.iter().enumerate() {

@@ -244,6 +244,7 @@ async fn several_findings_of_one_minute_are_one_alert_and_one_answer() {
     let shown = scene.api.get(&path).await.is(200);
     assert!(shown["events"].as_array().unwrap().iter().any(|e| e["kind"] == "acked"), "{shown}");
     assert!(!shown["notices"].as_array().unwrap().is_empty(), "what was told of the group");
+    scene.tell().await;
     let (mails, hooks) = scene.told().await;
     assert_eq!((mails.len(), hooks.len()), (1, 1), "those who have it open hear who is at it");
     assert_eq!(hooks[0].json()["type"], "incident.acknowledged");
