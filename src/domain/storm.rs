@@ -2,7 +2,7 @@
 //!
 //! Each keeps its incident. What a channel hears of a group goes through one of its incidents, the first that
 //! concerned the channel: that one is told at once, the others are updates of it, and it ends when all that
-//! concern the channel are over. [`join`] says who belongs together, [`arrange`] what becomes of a channel's
+//! concern the channel are over. [`join`] says who belongs together, [`arrange()`] what becomes of a channel's
 //! notices.
 
 mod arrange;

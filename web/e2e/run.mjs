@@ -162,14 +162,18 @@ try {
     async () => (await page.getByRole("region", { name: "Told" }).getByText("Accepted").count()) === 2,
   );
   await page.keyboard.press("a");
-  await page.getByText(/Acknowledged by/).waitFor();
+  await page.getByText(/ is at it since /).waitFor();
+  await until(
+    "both channels heard who is at it",
+    async () => (await page.getByRole("region", { name: "Told" }).getByText("acknowledged").count()) === 2,
+  );
 
   step("the endpoint comes back: one recovery per channel");
   await target.start();
   await page.locator(".state-line").getByText("Was down").waitFor({ timeout: 120_000 });
   await until(
     "both channels heard of the end",
-    () => mail.mails.length >= before.mails + 2 && hook.calls.length >= before.calls + 2,
+    () => mail.mails.length >= before.mails + 3 && hook.calls.length >= before.calls + 3,
   );
 
   step("the monitor's page shows the outage and its availability");
@@ -272,13 +276,13 @@ try {
   await goOn(3);
   page.off("request", count);
 
-  // By now every notice has had its time: the outage and its end were told once each, on both channels, and
-  // the fleet once.
+  // By now every notice has had its time: the outage, who is at it, and its end were told once each, on both
+  // channels, and the fleet once.
   const subjects = mail.mails.slice(before.mails).map((m) => m.subject);
   const about = (name) => subjects.filter((subject) => subject.includes(name)).length;
-  assert.deepEqual([about("checkout"), about("shop-web"), subjects.length], [2, 1, 3], subjects.join(" | "));
+  assert.deepEqual([about("checkout"), about("shop-web"), subjects.length], [3, 1, 4], subjects.join(" | "));
   const told = hook.calls.slice(before.calls).filter((call) => JSON.stringify(call.body).includes('"checkout"'));
-  assert.equal(told.length, 2);
+  assert.equal(told.length, 3);
 
   step("the endpoint stops again: its incident shows what is found in the fleet, and the finding that it is felt");
   await target.stop();
