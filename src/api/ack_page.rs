@@ -3,7 +3,10 @@
 
 use axum::{
     Router,
-    extract::{Path, Query, State},
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
     http::StatusCode,
     response::Response,
     routing::get,
@@ -37,14 +40,13 @@ struct Key {
     t: String,
 }
 
-async fn ask(
-    State(state): State<AppState>,
-    Path(channel): Path<Uuid>,
-    Query(key): Query<Key>,
-) -> Response {
+/// The channel and the key of an address; what cannot be read is no link of ours.
+type Came = (Result<Path<Uuid>, PathRejection>, Result<Query<Key>, QueryRejection>);
+
+async fn ask(State(state): State<AppState>, came: Came) -> Response {
     let look = async {
         let mut conn = state.pool.acquire().await?;
-        let (link, who) = opened(&mut conn, &state, channel, &key).await?;
+        let (link, who) = opened(&mut conn, &state, came).await?;
         let row = find(&mut conn, link.incident).await?;
         let open = open_of(&mut conn, &row).await?;
         Ok((row, who, open))
@@ -67,20 +69,16 @@ async fn ask(
     }
 }
 
-async fn act(
-    State(state): State<AppState>,
-    Path(channel): Path<Uuid>,
-    Query(key): Query<Key>,
-) -> Response {
+async fn act(State(state): State<AppState>, came: Came) -> Response {
     let now = state.clock.now();
     let done = async {
         let mut tx = state.pool.begin().await?;
-        let (link, who) = opened(&mut tx, &state, channel, &key).await?;
+        let (link, who) = opened(&mut tx, &state, came).await?;
         let row = find(&mut tx, link.incident).await?;
         if !open_of(&mut tx, &row).await? {
             return Ok((row, false));
         }
-        let by = acks::By { name: &who, note: None, channel: None };
+        let by = acks::By { name: &who, note: None };
         acknowledge(&mut tx, link.incident, by, now).await?;
         let row = find(&mut tx, link.incident).await?;
         tx.commit().await?;
@@ -97,10 +95,10 @@ async fn act(
 async fn opened(
     conn: &mut PgConnection,
     state: &AppState,
-    channel: Uuid,
-    key: &Key,
+    came: Came,
 ) -> ApiResult<(AckLink, String)> {
     let gone = ApiError::NotFound("link");
+    let (Ok(Path(channel)), Ok(Query(key))) = came else { return Err(gone) };
     let Some(link) = AckLink::read(&state.sealer, channel, &key.t, state.clock.now()) else {
         return Err(gone);
     };

@@ -58,7 +58,7 @@ async fn acknowledge_incident(
     let now = state.clock.now();
     let note = form.note.as_deref().map(|text| checked("note", text)).transpose()?;
     let mut tx = state.pool.begin().await?;
-    let by = acks::By { name: &caller.name, note, channel: None };
+    let by = acks::By { name: &caller.name, note };
     acknowledge(&mut tx, id, by, now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;

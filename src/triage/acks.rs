@@ -18,8 +18,6 @@ use crate::store::{self, incidents_read::IncidentRow, outbox::NewNotice};
 pub struct By<'a> {
     pub name: &'a str,
     pub note: Option<&'a str>,
-    /// The channel through which it was said, which is not told again.
-    pub channel: Option<Uuid>,
 }
 
 /// Acknowledges an open incident with all that share its alert; those that were acknowledged before are left as
@@ -113,7 +111,7 @@ async fn spread(
     let notices: Vec<NewNotice> = store::channels::rules(conn)
         .await?
         .into_iter()
-        .filter(|rule| rule.enabled && hears(&rule.id) && by.channel != Some(rule.id))
+        .filter(|rule| rule.enabled && hears(&rule.id))
         .map(|rule| NewNotice {
             notice: store::id_at(now),
             monitor,

@@ -351,6 +351,15 @@ async fn the_link_in_a_mail_asks_first_and_then_acknowledges_for_its_address() {
     assert!(night.incident(&incident).await["acked_at"].is_null(), "looking changes nothing");
     let cut = &path[..path.len() - 4];
     assert_eq!(night.api.plain(Method::POST, cut, Value::Null, &[]).await.status, 404);
+    // Whatever else stands in the address is answered by the same page, to whoever only looks as well.
+    let bare = path.split('?').next().unwrap();
+    for spoilt in [bare, "/ack/%ff?t=x", "/ack/none?t=x", &format!("{bare}?t=%ff")] {
+        for method in [Method::GET, Method::POST] {
+            let gone = night.api.plain(method, spoilt, Value::Null, &[]).await;
+            let text = gone.body.as_str().unwrap_or_default();
+            assert!(gone.status == 404 && text.contains("not valid any more"), "{spoilt}: {text}");
+        }
+    }
     let done = night.api.plain(Method::POST, &path, Value::Null, &[]).await;
     assert_eq!(done.status, 200, "{}", done.body);
     let shown = night.incident(&incident).await;
