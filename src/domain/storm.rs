@@ -24,16 +24,16 @@ pub const UPDATE_EVERY: Millis = 300_000;
 /// Monitors that an update lists.
 pub const LISTED: usize = 20;
 
-/// A monitor that is down.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Down {
+/// A monitor that is down. Thousands are looked through for each that joins them, so that nothing is owned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Down<'a> {
     pub incident: Uuid,
     /// When it went down.
     pub at: Millis,
     /// What it may share with others, from [`keys`].
-    pub keys: Vec<String>,
+    pub keys: &'a [String],
     /// The group that it is in: id, and what the group shares.
-    pub group: Option<(Uuid, String)>,
+    pub group: Option<(Uuid, &'a str)>,
 }
 
 /// What follows from a monitor that goes down.
@@ -49,29 +49,29 @@ pub enum Joined {
 
 /// Where `new` belongs, among those that are down and went down of late, the first first; `monitors` make a group. Of several
 /// groups the one with most members is taken, and one that is there before one that would be made.
-pub fn join(new: &Down, recent: &[Down], monitors: usize) -> Joined {
-    let near = |one: &&Down| (one.at - new.at).abs() <= WITHIN && one.incident != new.incident;
-    let near: Vec<&Down> = recent.iter().filter(near).collect();
+pub fn join(new: &Down<'_>, recent: &[Down<'_>], monitors: usize) -> Joined {
+    let near = |one: &&Down<'_>| (one.at - new.at).abs() <= WITHIN && one.incident != new.incident;
+    let near: Vec<&Down<'_>> = recent.iter().filter(near).collect();
     let mut known: BTreeMap<(Uuid, &str), usize> = BTreeMap::new();
     for one in &near {
-        if let Some((group, shared)) = &one.group
-            && new.keys.contains(shared)
+        if let Some((group, shared)) = one.group
+            && new.keys.iter().any(|key| key == shared)
         {
-            *known.entry((*group, shared)).or_default() += 1;
+            *known.entry((group, shared)).or_default() += 1;
         }
     }
     if let Some(((group, shared), _)) = known.iter().rev().max_by_key(|(_, count)| **count) {
         let shared = (*shared).to_owned();
         return Joined::Group { group: *group, shared, joined: vec![new.incident] };
     }
-    let free: Vec<&&Down> = near.iter().filter(|one| one.group.is_none()).collect();
+    let free: Vec<&&Down<'_>> = near.iter().filter(|one| one.group.is_none()).collect();
     let sharing = |key: &String| {
-        let mut list: Vec<&Down> =
+        let mut list: Vec<&Down<'_>> =
             free.iter().filter(|one| one.keys.contains(key)).map(|one| **one).collect();
         list.sort_by_key(|one| one.at);
         list
     };
-    let sharings: Vec<(&String, Vec<&Down>)> =
+    let sharings: Vec<(&String, Vec<&Down<'_>>)> =
         new.keys.iter().map(|key| (key, sharing(key))).collect();
     // The first of the largest: keys come in the order of how much they say.
     let Some((key, list)) = sharings.iter().rev().max_by_key(|(_, list)| list.len()) else {
@@ -84,7 +84,7 @@ pub fn join(new: &Down, recent: &[Down], monitors: usize) -> Joined {
         let joined: Vec<Uuid> = list.iter().map(|one| one.incident).chain([new.incident]).collect();
         return Joined::Group { group: joined[0], shared: (*key).clone(), joined };
     }
-    let mut with: Vec<&Down> = Vec::new();
+    let mut with: Vec<&Down<'_>> = Vec::new();
     for one in sharings.iter().flat_map(|(_, list)| list) {
         if !with.iter().any(|known| known.incident == one.incident) {
             with.push(one);

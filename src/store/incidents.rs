@@ -243,7 +243,7 @@ pub async fn get(
 }
 
 /// Whether nothing is said of it as time passes: it comes and goes, it is told with another that went down
-/// before it, or a parent of its monitor is down.
+/// before it and is not over, or a parent of its monitor is down.
 pub async fn is_held(
     conn: &mut PgConnection,
     monitor: MonitorKey,
@@ -251,7 +251,9 @@ pub async fn is_held(
 ) -> sqlx::Result<bool> {
     let held = sqlx::query_scalar!(
         r#"select i.flapping
-                  or exists (select from storm_member s where s.incident_id = i.incident_id and s.group_id <> s.incident_id)
+                  or exists (select from storm_member s join storm_member f on f.group_id = s.group_id
+                             where s.incident_id = i.incident_id and f.over_at is null
+                               and (f.down_at, f.member_no) < (s.down_at, s.member_no))
                   or exists (select from notice n where n.monitor_id = $1 and n.incident_id = $2
                              and n.held_for is not null and n.settled_at is null) as "held!"
            from incident i where i.monitor_id = $1 and i.incident_id = $2"#,

@@ -130,7 +130,8 @@ async fn gather(
     least: u32,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    let recent: Vec<Down> = known.iter().filter(|row| row.over_at.is_none()).map(down_of).collect();
+    let recent: Vec<Down<'_>> =
+        known.iter().filter(|row| row.over_at.is_none()).map(down_of).collect();
     let Some(new) = recent.iter().find(|row| row.incident == one.incident) else { return Ok(()) };
     match storm::join(new, &recent, usize::try_from(least).unwrap_or(usize::MAX)) {
         Joined::Alone => {}
@@ -158,12 +159,12 @@ async fn gather(
     Ok(())
 }
 
-fn down_of(row: &MemberRow) -> Down {
+fn down_of(row: &MemberRow) -> Down<'_> {
     Down {
         incident: row.incident,
         at: row.down_at.as_millisecond(),
-        keys: row.keys.clone(),
-        group: row.group.clone(),
+        keys: &row.keys,
+        group: row.group.as_ref().map(|(group, shared)| (*group, shared.as_str())),
     }
 }
 
@@ -199,7 +200,9 @@ fn members(listed: &[Listed], rows: &[NoticeRow]) -> Vec<Member> {
                 (false, true) => Fate::Waiting,
                 (false, false) => Fate::Sent,
             };
-            is_event(kind).then_some(Row { no: row.no, kind, fate })
+            // A reminder that was sent lights a pager as a beginning does.
+            let lit = kind == NoticeKind::Reminder && fate == Fate::Sent;
+            (is_event(kind) || lit).then_some(Row { no: row.no, kind, fate })
         })
     };
     listed

@@ -250,6 +250,59 @@ async fn a_member_that_goes_on_failing_keeps_the_alert_open() {
     assert_eq!(kinds(&scene.told(end).await), ["resolved"]);
 }
 
+#[tokio::test]
+async fn when_the_first_is_over_the_next_calls_on() {
+    let mut scene = Scene::new().await;
+    let everybody: Uuid = sqlx::query_scalar("select channel_id from channel")
+        .fetch_one(scene.watch.pool())
+        .await
+        .unwrap();
+    let url = scene.hook.url.clone();
+    let phone = scene.channel("phone", &url).await;
+    let policy = Uuid::from_u128(1);
+    let rules = json!({ "steps": [{ "after_s": 0, "channels": [everybody] },
+        { "after_s": 1_200, "channels": [phone] }], "loops": 1, "ack_timeout_s": 14_400, "reminder_s": null });
+    sqlx::query(
+        "insert into escalation (escalation_id, name, rules, created_at, updated_at) values ($1, 'on-call', $2, now(), now())",
+    )
+    .bind(policy)
+    .bind(rules)
+    .execute(scene.watch.pool())
+    .await
+    .unwrap();
+    let [a, b, c] = scene.monitors(&["a", "bb", "ccc"]).await[..] else { panic!() };
+    sqlx::query("update monitor set escalation = $1, channels = null")
+        .bind(policy.to_string())
+        .execute(scene.watch.pool())
+        .await
+        .unwrap();
+    for monitor in [a, b, c] {
+        scene.falls(monitor, 20).await;
+    }
+    assert_eq!(kinds(&scene.told(20).await), ["opened"]);
+    // The first is over before its step comes; the phone is called for the second, once.
+    let up = scene.rises(a, 330).await;
+    assert!(up < 1_200, "{up}");
+    scene.told(up).await;
+    let mut heard = Vec::new();
+    for minute in 0..60 {
+        let second = up + minute * MIN;
+        scene.watch.triage.escalate(scene.watch.at(second)).await.unwrap();
+        heard.extend(scene.told(second).await);
+    }
+    let called: Vec<_> = heard.iter().filter(|one| one["type"] == "incident.opened").collect();
+    assert_eq!(called.len(), 1, "{heard:?}");
+    assert_eq!(called[0]["data"]["monitor"]["name"], "bb");
+    // It hears the end of what it was called for, and the group ends as ever.
+    let up = scene.rises(b, up + 3_700).await;
+    let told = scene.told(up).await;
+    let ends: Vec<_> = told.iter().filter(|one| one["type"] == "incident.resolved").collect();
+    assert_eq!(ends.len(), 1, "{told:?}");
+    assert_eq!(ends[0]["data"]["monitor"]["name"], "bb");
+    let end = scene.rises(c, up + 10).await;
+    assert_eq!(kinds(&scene.told(end).await), ["resolved"]);
+}
+
 /// Switches a monitor off, or deletes it.
 async fn pause(scene: &Scene, monitor: Uuid, second: i64, delete: bool) {
     let now = scene.watch.at(second);

@@ -6,8 +6,9 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::notice::NoticeKind::{self, Moved, Opened, Reopened, Resolved};
 
-fn down(n: u128, at_s: i64, keys: &[&str]) -> Down {
-    let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+fn down(n: u128, at_s: i64, keys: &[&str]) -> Down<'static> {
+    let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+    let keys = keys.leak();
     Down { incident: Uuid::from_u128(n), at: at_s * 1_000, keys, group: None }
 }
 
@@ -21,18 +22,18 @@ fn three_within_a_minute_that_share_something_are_a_group() {
     assert_eq!(join(&a, &[], 3), Joined::Alone);
     let two = join(&b, std::slice::from_ref(&a), 3);
     assert_eq!(two, Joined::Related { until: 60_000, with: ids(&[1]) });
-    let three = join(&down(3, 60, &["net:2", "domain:x"]), &[b.clone(), a.clone()], 3);
+    let three = join(&down(3, 60, &["net:2", "domain:x"]), &[b, a], 3);
     let group = Uuid::from_u128(1);
     let shared = "domain:x".to_owned();
     assert_eq!(three, Joined::Group { group, shared: shared.clone(), joined: ids(&[1, 2, 3]) });
-    let late = join(&down(3, 61, &["domain:x"]), &[b.clone(), a], 3);
+    let late = join(&down(3, 61, &["domain:x"]), &[b, a], 3);
     assert_eq!(
         late,
         Joined::Related { until: 80_000, with: ids(&[2]) },
         "the first is too long ago"
     );
     // A group that is there takes whoever shares what it shares.
-    let b = Down { group: Some((group, shared.clone())), ..b };
+    let b = Down { group: Some((group, "domain:x")), ..b };
     let joins = join(&down(4, 70, &["domain:x"]), std::slice::from_ref(&b), 3);
     assert_eq!(joins, Joined::Group { group, shared, joined: ids(&[4]) });
     assert_eq!(join(&down(4, 70, &["net:1"]), &[b], 3), Joined::Alone);
@@ -40,7 +41,8 @@ fn three_within_a_minute_that_share_something_are_a_group() {
 
 #[test]
 fn nothing_in_common_is_no_storm_however_many_they_are() {
-    let list: Vec<Down> = (1..9).map(|n| down(n, 0, &[format!("domain:{n}").as_str()])).collect();
+    let list: Vec<Down<'_>> =
+        (1..9).map(|n| down(n, 0, &[format!("domain:{n}").as_str()])).collect();
     assert_eq!(join(&down(9, 1, &["domain:9"]), &list, 3), Joined::Alone);
     assert_eq!(join(&down(9, 1, &[]), &list, 3), Joined::Alone);
 }
