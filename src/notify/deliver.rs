@@ -144,7 +144,8 @@ impl Notifier {
 
     /// An incident that is over before its beginning could be delivered is told once: "was down for …".
     /// Where it would have woken somebody, it is not told at all. A beginning that may have arrived (an
-    /// attempt ended without a word) is sent as it stands. The end of what never arrived is not told.
+    /// attempt ended without a word) is sent as it stands. The end of what never arrived is not told, and nobody
+    /// is reminded of what the next word says is over.
     async fn catch_up(
         &self,
         tx: &mut PgConnection,
@@ -162,13 +163,18 @@ impl Notifier {
         }
         let surely_unsent =
             !claimed.uncertain && claimed.reached.is_empty() && (claimed.attempts == 1 || !pages);
-        if !begins || !surely_unsent {
+        let reminds = claimed.kind == NoticeKind::Reminder.word();
+        if !(begins || reminds) || !surely_unsent {
             return Ok(Some(Job { claimed, channel }));
         }
         let behind = outbox::waiting_behind(tx, &claimed).await?;
         let Some(at) = behind.iter().position(|(_, kind)| ends(kind)) else {
             return Ok(Some(Job { claimed, channel }));
         };
+        if reminds {
+            self.drop(tx, &claimed, "over before it could be sent", now).await?;
+            return Ok(None);
+        }
         let end = behind[at].0;
         if pages {
             outbox::settle_unsent(

@@ -12,7 +12,9 @@ use quorate::{
         channel::ChannelKind,
         ids::MonitorKey,
         notice::{
-            NoticeKind::{AfterMaintenance, FlapEnd, FlapStart, Moved, Opened, Reopened, Resolved},
+            NoticeKind::{
+                AfterMaintenance, FlapEnd, FlapStart, Moved, Opened, Reminder, Reopened, Resolved,
+            },
             Told,
         },
     },
@@ -22,7 +24,7 @@ use quorate::{
         outbox::{self, Claimed},
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -32,6 +34,12 @@ use crate::support::{
 };
 
 const LEASE_IS_OVER: Duration = Duration::from_secs(31);
+
+/// What arrives while nothing but the present instant is due.
+async fn steps_of(world: &World, sink: &mut HookSink) -> Vec<Value> {
+    world.steps().await;
+    sink.drain().iter().map(|one| one.json()).collect()
+}
 
 #[tokio::test]
 async fn one_incident_goes_to_one_channel_in_order_and_others_do_not_wait() {
@@ -239,6 +247,57 @@ async fn an_incident_that_is_over_before_it_could_be_told_is_told_once() {
     let kinds: Vec<_> = sink.drain().iter().map(|one| one.json()["type"].clone()).collect();
     assert_eq!(kinds, ["incident.opened", "incident.resolved"]);
     assert_eq!(world.outcomes(3).await, ["collapsed", "delivered"]);
+}
+
+/// A coordinator that was away, or a receiver that was, makes up for nothing that is over.
+#[tokio::test]
+async fn nobody_is_reminded_of_what_the_next_word_says_is_over() {
+    let mut sink = HookSink::start().await;
+    let world = World::new(None).await;
+    let server = sink.url.split("hook").next().unwrap();
+    let key = "0123456789abcdef0123456789abcdef";
+    let pager = json!({ "routing_key": key, "server": server });
+    let (pager, _) = world.channel(ChannelKind::PagerDuty, pager).await;
+    let hook = world.webhook(&sink.url).await;
+    for (incident, channel) in [(1, hook), (2, pager)] {
+        world.queue(incident, channel, &[Opened]).await;
+        world.steps().await;
+        world.queue(incident, channel, &[Reminder]).await;
+        world.steps().await;
+        assert_eq!(sink.drain().len(), 2, "what is not over is reminded of");
+        world.queue(incident, channel, &[Reminder, Moved, Reminder, Resolved]).await;
+        let came: Vec<Value> = steps_of(&world, &mut sink).await;
+        let word = |one: &Value| one.get("type").or(one.get("event_action")).cloned().unwrap();
+        let words: Vec<Value> = came.iter().map(word).collect();
+        match incident {
+            1 => assert_eq!(words, ["incident.moved", "incident.resolved"]),
+            _ => assert_eq!(words, ["trigger", "resolve"]),
+        }
+        assert_eq!(
+            came.last().unwrap().pointer("/data/collapsed").unwrap_or(&json!(false)),
+            &json!(false)
+        );
+        let outcomes = world.outcomes(incident).await;
+        assert_eq!(outcomes[2..], ["dropped", "delivered", "dropped", "delivered"]);
+    }
+    // One that may have arrived stands before its end.
+    world.queue(3, hook, &[Opened]).await;
+    world.steps().await;
+    sink.drain();
+    world.queue(3, hook, &[Reminder]).await;
+    sink.order([Order::Hold]);
+    let doomed = tokio::spawn({
+        let (notifier, now) = (world.notifier.clone(), world.clock.now());
+        async move { notifier.deliver_next(now).await }
+    });
+    sink.next().await;
+    doomed.abort();
+    let _ = doomed.await;
+    world.queue(3, hook, &[Resolved]).await;
+    world.clock.advance(LEASE_IS_OVER);
+    let came = steps_of(&world, &mut sink).await;
+    let kinds: Vec<&Value> = came.iter().map(|one| &one["type"]).collect();
+    assert_eq!(kinds, ["incident.reminder", "incident.resolved"]);
 }
 
 /// A collapsed end that fails once still says so the second time.
