@@ -3,7 +3,9 @@ import { useForm } from "@mantine/form";
 import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Calls } from "../../components/Calls";
 import { Refusal } from "../../components/Status";
+import { callPlan } from "../../lib/calls";
 import { showRefusal } from "../../lib/formErrors";
 import { bodyOf, type EscalationValues, freshStep, valuesOf } from "./escalations";
 
@@ -116,6 +118,7 @@ export function EscalationForm({
           {...form.getInputProps("reminderMinutes")}
         />
       )}
+      <Calls plan={callPlan(bodyOf(v), new Map(channels.map((c) => [c.id, c.name])))} />
       {escalation && (
         <p className="muted small">Incidents that are open go on by the copy that they took when they opened.</p>
       )}

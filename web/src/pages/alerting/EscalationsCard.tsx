@@ -4,9 +4,11 @@ import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { useRole } from "../../api/session";
 import { Button } from "../../components/Button";
+import { Calls } from "../../components/Calls";
 import { Card } from "../../components/Card";
 import { ConfirmDelete } from "../../components/Confirm";
 import { Empty, Failed, Loading } from "../../components/Status";
+import { callPlan } from "../../lib/calls";
 import { plural, span } from "../../lib/format";
 import { useUrlState } from "../../lib/useUrlState";
 import { EscalationForm } from "./EscalationForm";
@@ -63,7 +65,10 @@ export function EscalationsCard({ channels }: { channels: readonly Schemas["Chan
             {items.map((one) => (
               <tr key={one.id}>
                 <th scope="row">{one.name}</th>
-                <td className="break">{stepsInWords(one, names)}</td>
+                <td className="break">
+                  {stepsInWords(one, names)}
+                  <Calls plan={callPlan(one, names)} />
+                </td>
                 <td className="second">{one.reminder_s ? `every ${span(one.reminder_s)}` : "none"}</td>
                 <td className="num end">
                   {editor && (

@@ -1,7 +1,9 @@
 import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
+import { Calls } from "../../components/Calls";
 import { Card } from "../../components/Card";
 import { type Assertion, words } from "../../lib/assertions";
+import { callPlan, withChannels } from "../../lib/calls";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
@@ -176,7 +178,21 @@ function Told({ monitor }: { monitor: Schemas["Monitor"] }) {
       </>
     );
   if (by === "default") return <>{list(told.map((c) => c.name))} (default)</>;
-  return <>{by === "route" ? <Link to="/alerting">{sentence}</Link> : sentence}</>;
+  return (
+    <>
+      {by === "route" ? <Link to="/alerting">{sentence}</Link> : sentence}
+      {monitor.told_by.escalation && <Escalated by={monitor.told_by} channels={all.data?.items ?? []} />}
+    </>
+  );
+}
+
+/** The steps of the escalation, with the channels that are told at once beside it. */
+function Escalated({ by, channels }: { by: Schemas["ToldBy"]; channels: readonly Schemas["Channel"][] }) {
+  const answer = api.useQuery("get", "/api/v1/escalations");
+  const one = answer.data?.items.find((e) => e.id === by.escalation?.id);
+  if (!one || channels.length === 0) return null;
+  const plan = callPlan(one, new Map(channels.map((c) => [c.id, c.name])));
+  return <Calls plan={withChannels(plan, by.channels?.map((c) => c.name) ?? [])} />;
 }
 
 /** The percentage with the reach that unknown time leaves, over the last day, week and month. */
