@@ -91,7 +91,8 @@
 //! * **Condition (assertion) subject**: an arm in [`domain::assertion`].
 //! * **Failure class**: a line in [`domain::observation`]; the number is stored, so it is never reused.
 //! * **Channel kind**: `domain/channel` (configuration and an arm in its kind), `notify/<kind>.rs` and an
-//!   arm in `Notifier::send` (`notify/mod.rs`); its form section in `web/src/pages/alerting`.
+//!   arm in `Notifier::send` (`notify/mod.rs`); its form section in `web/src/pages/alerting`. If people can answer it
+//!   where they read it: `domain/callback/<kind>.rs` and a route in `api/callbacks.rs`.
 //! * **Field of the API**: the struct beside its handler in `api/<resource>.rs` (a monitor's own fields:
 //!   `api/monitors.rs` for the shape, `api/monitor_form.rs` for the rules), the statement in
 //!   `store/<resource>.rs`, a column in a new migration; then `quorate openapi > web/openapi.json` and

@@ -14,6 +14,7 @@ use axum::{
 use jiff::tz::TimeZone;
 use maud::html;
 use serde::Deserialize;
+use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -78,8 +79,8 @@ async fn act(State(state): State<AppState>, came: Came) -> Response {
         if !open_of(&mut tx, &row).await? {
             return Ok((row, false));
         }
-        let by = acks::By { name: &who, note: None };
-        acknowledge(&mut tx, link.incident, by, now).await?;
+        let by = acks::By { name: &who, note: None, but: None };
+        acknowledge(&mut tx, link.incident, by, &json!({}), now).await?;
         let row = find(&mut tx, link.incident).await?;
         tx.commit().await?;
         Ok((row, true))

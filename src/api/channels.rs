@@ -4,12 +4,14 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use url::Url;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
     AppState,
     auth::{Editor, Viewer},
+    callbacks,
     error::{ApiError, ApiResult},
     incidents::Severity,
     request::{At, Empty, Json, List, Path, not_null},
@@ -41,11 +43,13 @@ pub struct Channel {
     pub name: String,
     pub kind: ChannelKind,
     /// As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
-    /// headers), and `server` for where it goes.
+    /// headers), `server` for where it goes, and `(hidden)` for a `signing_secret` or `webhook_secret` that is set.
     #[schema(value_type = Object)]
     pub config: serde_json::Value,
     /// A signing key or password is stored.
     pub has_secret: bool,
+    /// Where the other side calls back; null for a kind that cannot be answered.
+    pub callback: Option<Callback>,
     /// Hears every monitor that names no channels itself.
     pub default: bool,
     /// Hears nothing milder.
@@ -56,6 +60,16 @@ pub struct Channel {
     pub last_delivery: Option<Delivery>,
     pub created_at: At,
     pub updated_at: At,
+}
+
+/// What people do about an incident on the other side is heard at an address of ours, once both sides are set up.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Callback {
+    /// To be entered there: as the request URL of a Slack app's interactivity, as the address of a PagerDuty
+    /// webhook.
+    pub url: String,
+    /// The secret with which the other side signs (`signing_secret`, `webhook_secret`) is stored.
+    pub ready: bool,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -72,8 +86,10 @@ pub struct NewChannel {
     pub name: String,
     pub kind: ChannelKind,
     /// email `{"to": ["ops@shop.example"]}`; webhook `{"url", "headers"}`; slack, teams, discord `{"url"}` of
-    /// their incoming webhook; telegram `{"token", "chat", "thread"?, "server"?}`; ntfy `{"topic", "server"?,
-    /// "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2); alertmanager `{"url", "headers"}`.
+    /// their incoming webhook, slack also `"signing_secret"`? of the app; telegram `{"token", "chat", "thread"?,
+    /// "server"?}`; ntfy `{"topic", "server"?, "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2) and
+    /// `"webhook_secret"`? of a webhook subscription; alertmanager `{"url", "headers"}`. With the secret that signs
+    /// calls to us (see `callback` of what is answered) people can acknowledge there; an empty one takes it away.
     #[schema(value_type = Object)]
     pub config: serde_json::Value,
     /// webhook: the signing key `whsec_…`; one is made, and answered this once, when it is left out.
@@ -136,8 +152,10 @@ async fn list_channels(
     State(state): State<AppState>,
     _viewer: Viewer,
 ) -> ApiResult<Json<List<Channel>>> {
-    let rows = store::channels::list(&mut *state.pool.acquire().await?).await?;
-    Ok(Json(List::whole(rows.into_iter().map(Channel::from).collect())))
+    let mut conn = state.pool.acquire().await?;
+    let public = state.public_url(&mut conn).await?;
+    let rows = store::channels::list(&mut conn).await?;
+    Ok(Json(List::whole(rows.into_iter().map(|row| Channel::shown(row, &public)).collect())))
 }
 
 /// Adds a channel.
@@ -170,7 +188,8 @@ async fn create_channel(
     store::channels::insert(&mut tx, id, &values, now).await?;
     store::audit::add(&mut tx, now, &caller.name, "channel.create", &subject(id), &shown(&values))
         .await?;
-    let channel = load(&mut tx, id).await?.into();
+    let public = state.public_url(&mut tx).await?;
+    let channel = Channel::shown(load(&mut tx, id).await?, &public);
     tx.commit().await?;
     let secret = made.map(Secret::into_exposed);
     Ok((StatusCode::CREATED, Json(SavedChannel { channel, secret })))
@@ -184,7 +203,9 @@ async fn get_channel(
     _viewer: Viewer,
     Path(id): Path<Uuid>,
 ) -> ApiResult<Json<Channel>> {
-    Ok(Json(load(&mut *state.pool.acquire().await?, id).await?.into()))
+    let mut conn = state.pool.acquire().await?;
+    let public = state.public_url(&mut conn).await?;
+    Ok(Json(Channel::shown(load(&mut conn, id).await?, &public)))
 }
 
 /// Changes a channel. A secret that is left out stays, header values only while the URL stays on its
@@ -232,9 +253,10 @@ async fn change_channel(
     }
     store::audit::add(&mut tx, now, &caller.name, "channel.change", &subject(id), &shown(&values))
         .await?;
-    let channel = load(&mut tx, id).await?;
+    let public = state.public_url(&mut tx).await?;
+    let channel = Channel::shown(load(&mut tx, id).await?, &public);
     tx.commit().await?;
-    Ok(Json(channel.into()))
+    Ok(Json(channel))
 }
 
 /// Removes a channel that no escalation and no route names (409); what waits to be sent through it is dropped.
@@ -340,8 +362,16 @@ async fn load(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     store::channels::get(conn, id).await?.ok_or(ApiError::NotFound("channel"))
 }
 
-impl From<Row> for Channel {
-    fn from(row: Row) -> Self {
+impl Channel {
+    /// `public` is where people reach us.
+    fn shown(row: Row, public: &Url) -> Self {
+        let kind = ChannelKind::from_word(&row.kind).unwrap_or(ChannelKind::Webhook);
+        let base = public.as_str().trim_end_matches('/');
+        let set = |name: &str| row.config.get(name).is_some_and(|value| !value.is_null());
+        let callback = kind.answers().then(|| Callback {
+            url: format!("{base}/{}", callbacks::path(kind, row.id)),
+            ready: set("signing_secret") || set("webhook_secret"),
+        });
         let health = row.health;
         let last_delivery = health.last_attempt_at.map(|at| Delivery {
             at: At(at),
@@ -353,9 +383,10 @@ impl From<Row> for Channel {
         Self {
             id: row.id,
             name: row.name,
-            kind: ChannelKind::from_word(&row.kind).unwrap_or(ChannelKind::Webhook),
+            kind,
             config: row.config,
             has_secret: row.sealed.is_some(),
+            callback,
             default: row.is_default,
             min_severity: Severity::from_stored(&row.min_severity),
             enabled: row.enabled,

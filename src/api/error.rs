@@ -28,6 +28,9 @@ pub enum ApiError {
     /// 404: `what` there is not.
     #[error("There is no such {0}.")]
     NotFound(&'static str),
+    /// 404: it could be there, but nobody has set it up; with the way to do so.
+    #[error("{0}")]
+    NotSetUp(&'static str),
     /// 404: a word in the path that no id is written like.
     #[error("{0:?} is no id; ids look like 01900000-0000-7000-8000-000000000000.")]
     NoId(String),
@@ -116,7 +119,9 @@ impl ApiError {
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
-            Self::NotFound(_) | Self::NoId(_) => (StatusCode::NOT_FOUND, "not_found"),
+            Self::NotFound(_) | Self::NotSetUp(_) | Self::NoId(_) => {
+                (StatusCode::NOT_FOUND, "not_found")
+            }
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
             Self::Revision { .. } => (StatusCode::CONFLICT, "revision"),

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -58,8 +58,8 @@ async fn acknowledge_incident(
     let now = state.clock.now();
     let note = form.note.as_deref().map(|text| checked("note", text)).transpose()?;
     let mut tx = state.pool.begin().await?;
-    let by = acks::By { name: &caller.name, note };
-    acknowledge(&mut tx, id, by, now).await?;
+    let by = acks::By { name: &caller.name, note, but: None };
+    acknowledge(&mut tx, id, by, &json!({}), now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
@@ -77,11 +77,7 @@ async fn unacknowledge_incident(
 ) -> ApiResult<Json<Incident>> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
-    let row = lock_open(&mut tx, id).await?;
-    let sentence = format!("{} took the acknowledgement back.", caller.name);
-    for one in acks::take_back(&mut tx, &row, &caller.name, now).await? {
-        event(&mut tx, (row.monitor, one), "unacked", &caller.name, &sentence, now).await?;
-    }
+    take_back(&mut tx, id, &caller.name, &json!({}), now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
@@ -100,7 +96,7 @@ async fn note_incident(
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
     let row = lock(&mut tx, id).await?;
-    event(&mut tx, (row.monitor, id), "note", &caller.name, text, now).await?;
+    event(&mut tx, (row.monitor, id), "note", (&caller.name, text), &json!({}), now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
@@ -169,23 +165,42 @@ async fn resolved(
     Ok(Json(incident))
 }
 
-/// Acknowledges an open incident in the caller's transaction; 409 when it is over. The row as it was before.
-pub async fn acknowledge(
+/// Acknowledges an open incident with all that share its alert, in the caller's transaction; 409 when it is over.
+/// `data` stands beside the words that say so. Answers how many were not acknowledged before.
+pub(super) async fn acknowledge(
     conn: &mut PgConnection,
     id: Uuid,
     by: acks::By<'_>,
+    data: &Value,
     now: Timestamp,
-) -> ApiResult<Row> {
+) -> ApiResult<usize> {
     let row = lock_open(conn, id).await?;
     let (done, _) = acks::acknowledge(conn, &row, by, now).await?;
     let sentence = format!("{} is at it.", by.name);
     for one in &done {
-        event(conn, (row.monitor, *one), "acked", by.name, &sentence, now).await?;
+        event(conn, (row.monitor, *one), "acked", (by.name, &sentence), data, now).await?;
     }
     if let Some(note) = by.note {
-        event(conn, (row.monitor, id), "note", by.name, note, now).await?;
+        event(conn, (row.monitor, id), "note", (by.name, note), &json!({}), now).await?;
     }
-    Ok(row)
+    Ok(done.len())
+}
+
+/// Takes an acknowledgement back in the caller's transaction, as [`acknowledge`] gives it.
+pub(super) async fn take_back(
+    conn: &mut PgConnection,
+    id: Uuid,
+    by: &str,
+    data: &Value,
+    now: Timestamp,
+) -> ApiResult<usize> {
+    let row = lock_open(conn, id).await?;
+    let sentence = format!("{by} took the acknowledgement back.");
+    let done = acks::take_back(conn, &row, by, now).await?;
+    for one in &done {
+        event(conn, (row.monitor, *one), "unacked", (by, &sentence), data, now).await?;
+    }
+    Ok(done.len())
 }
 
 async fn lock_open(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
@@ -197,7 +212,7 @@ async fn lock_open(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
 }
 
 /// Whether an incident, or one that shares its alert, is open.
-pub async fn open_of(conn: &mut PgConnection, row: &Row) -> ApiResult<bool> {
+pub(super) async fn open_of(conn: &mut PgConnection, row: &Row) -> ApiResult<bool> {
     match (&row.fleet, row.resolved_at) {
         (_, None) => Ok(true),
         (Some(fleet), Some(_)) => {
@@ -209,7 +224,7 @@ pub async fn open_of(conn: &mut PgConnection, row: &Row) -> ApiResult<bool> {
 }
 
 /// Takes the locks in their order: those of whom it is about, then the incident's.
-async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
+pub(super) async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let row = find(conn, id).await?;
     match (&row.fleet, &row.slo) {
         (Some(fleet), _) => store::fleet_live::lock(conn, fleet.key).await?,
@@ -220,15 +235,16 @@ async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     find(conn, id).await
 }
 
-async fn event(
+/// Writes down, under the incident's lock, what somebody did or said.
+pub(super) async fn event(
     conn: &mut PgConnection,
     (monitor, incident): (MonitorKey, Uuid),
     kind: &str,
-    by: &str,
-    sentence: &str,
+    (by, sentence): (&str, &str),
+    data: &Value,
     now: Timestamp,
 ) -> ApiResult<()> {
-    store::incidents::add_event(conn, monitor, incident, now, kind, Some(by), sentence, &json!({}))
+    store::incidents::add_event(conn, monitor, incident, now, kind, Some(by), sentence, data)
         .await?;
     let (subject, detail) = (format!("incident:{incident}"), json!({ "text": sentence }));
     store::audit::add(conn, now, by, &format!("incident.{kind}"), &subject, &detail).await?;

@@ -41,6 +41,7 @@ pub mod agent_stream;
 pub mod agents;
 pub mod audit;
 pub mod auth;
+mod callbacks;
 pub mod certificates;
 pub mod channels;
 pub mod error;
@@ -280,6 +281,7 @@ pub fn router(state: AppState) -> Router {
         .merge(agent_link::router())
         .merge(unsubscribe::router())
         .merge(ack_page::router())
+        .merge(callbacks::router())
         .merge(failover_feed::router())
         .merge(public::router())
         .merge(metrics::router())

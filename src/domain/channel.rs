@@ -6,7 +6,7 @@ mod mail;
 
 pub use config::{
     AlertmanagerConfig, ChannelConfig, ChannelSecrets, EmailConfig, HookConfig, NtfyConfig,
-    PagerDutyConfig, ParsedChannel, TelegramConfig, WebhookConfig, key_bytes,
+    PagerDutyConfig, ParsedChannel, SlackConfig, TelegramConfig, WebhookConfig, key_bytes,
 };
 pub use mail::{Login, MailServer, MailTls};
 
@@ -76,6 +76,11 @@ impl ChannelKind {
     /// Whether it can carry what is no alert: reports, and what a failover group serves.
     pub fn carries_news(self) -> bool {
         !matches!(self, ChannelKind::PagerDuty | ChannelKind::Alertmanager)
+    }
+
+    /// Whether people can answer it where they read it: what they do there is called back (`domain::callback`).
+    pub fn answers(self) -> bool {
+        matches!(self, ChannelKind::Slack | ChannelKind::PagerDuty)
     }
 
     /// When a delivery that failed is tried again.

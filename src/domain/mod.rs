@@ -3,6 +3,7 @@
 pub mod address;
 pub mod assertion;
 pub mod availability;
+pub mod callback;
 pub mod channel;
 pub mod check;
 pub mod cron;

@@ -33,17 +33,21 @@ impl Parcel<'_> {
     /// address that it goes to; empty for a channel that many read.
     pub(super) fn message_for(&self, around: &Surroundings, sealer: &Sealer, to: &str) -> Message {
         let mut message = self.message(around);
-        let (Content::Notice(notice), Some(channel)) = (&self.content, self.channel) else {
+        let (Some(incident), Some(channel)) = (self.to_acknowledge(), self.channel) else {
             return message;
         };
-        if notice.kind.ends() || notice.kind == NoticeKind::Acknowledged {
-            return message;
-        }
-        let link = AckLink { incident: notice.incident.uid, to: to.to_owned() };
+        let link = AckLink { incident, to: to.to_owned() };
         if let Some(url) = link.url(around.public_url.as_ref(), sealer, channel, self.now) {
             message.links.insert(message.links.len().min(1), ("Acknowledge", url));
         }
         message
+    }
+
+    /// The incident that whoever reads this may say to be at; none for an end, and for what is no alert.
+    pub(super) fn to_acknowledge(&self) -> Option<Uuid> {
+        let Content::Notice(notice) = &self.content else { return None };
+        let open = !notice.kind.ends() && notice.kind != NoticeKind::Acknowledged;
+        open.then_some(notice.incident.uid)
     }
 }
 

@@ -366,7 +366,11 @@ fn request(
         ChannelConfig::Webhook(config) => {
             return Ok(webhook::request(config, secrets, parcel, around));
         }
-        ChannelConfig::Slack(_) => (hook()?, slack::body(&message())),
+        // Where presses of buttons are heard, a button takes the place of the link.
+        ChannelConfig::Slack(config) if config.answers && around.public_url.is_some() => {
+            (hook()?, slack::body(&parcel.message(around), parcel.to_acknowledge()))
+        }
+        ChannelConfig::Slack(_) => (hook()?, slack::body(&message(), None)),
         ChannelConfig::Teams(_) => (hook()?, teams::body(&message())),
         ChannelConfig::Discord(_) => (discord::address(hook()?), discord::body(&message())),
         ChannelConfig::Telegram(config) => {

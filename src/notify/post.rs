@@ -97,7 +97,12 @@ impl Post {
         for (name, value) in &secrets.headers {
             self.header(name, value.expose());
         }
-        let hidden = secrets.headers.values().chain(&secrets.key).chain(&secrets.token);
+        let hidden = secrets
+            .headers
+            .values()
+            .chain(&secrets.key)
+            .chain(&secrets.token)
+            .chain(&secrets.callback);
         self.hidden = hidden.map(|secret| secret.expose().clone()).collect();
         self.hidden.extend(hidden_parts(secrets));
         self

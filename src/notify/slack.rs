@@ -1,11 +1,13 @@
 //! Slack, by an incoming webhook: Block Kit within a coloured attachment.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{
     chat::{colour, cut, rows},
     message::Message,
 };
+use crate::domain::callback::slack::BUTTON;
 
 /// Of one section; of one field; fields of a section; buttons of a row.
 const SECTION: usize = 2_900;
@@ -13,8 +15,8 @@ const FIELD: usize = 1_900;
 const FIELDS: usize = 10;
 const BUTTONS: usize = 5;
 
-/// The JSON that is posted.
-pub(super) fn body(message: &Message) -> Value {
+/// The JSON that is posted; with a button that acknowledges an incident, where it is heard when it is pressed.
+pub(super) fn body(message: &Message, acknowledges: Option<Uuid>) -> Value {
     let mut blocks = vec![section(&format!("*{}*", escape(&message.headline)))];
     if !message.sentence.is_empty() {
         blocks.push(section(&escape(&message.sentence)));
@@ -34,13 +36,17 @@ pub(super) fn body(message: &Message) -> Value {
         blocks.push(json!({ "type": "section", "fields": facts }));
     }
     let links = message.links.iter().filter(|(_, url)| url.len() <= 3_000).take(BUTTONS);
-    let links: Vec<Value> = links
+    let mut buttons: Vec<Value> = links
         .map(|(label, url)| {
             json!({ "type": "button", "text": { "type": "plain_text", "text": label }, "url": url })
         })
         .collect();
-    if !links.is_empty() {
-        blocks.push(json!({ "type": "actions", "elements": links }));
+    if let Some(incident) = acknowledges {
+        buttons.insert(buttons.len().min(1), acknowledge(incident));
+        buttons.truncate(BUTTONS);
+    }
+    if !buttons.is_empty() {
+        blocks.push(json!({ "type": "actions", "elements": buttons }));
     }
     json!({
         // What notifications and screen readers tell.
@@ -48,6 +54,15 @@ pub(super) fn body(message: &Message) -> Value {
         "attachments": [{ "color": colour(message.tone), "blocks": blocks }],
         "unfurl_links": false,
         "unfurl_media": false,
+    })
+}
+
+fn acknowledge(incident: Uuid) -> Value {
+    json!({
+        "type": "button",
+        "text": { "type": "plain_text", "text": "Acknowledge" },
+        "action_id": BUTTON,
+        "value": incident,
     })
 }
 

@@ -18,6 +18,8 @@ use crate::store::{self, incidents_read::IncidentRow, outbox::NewNotice};
 pub struct By<'a> {
     pub name: &'a str,
     pub note: Option<&'a str>,
+    /// The channel in which it is known already, because it was said there.
+    pub but: Option<Uuid>,
 }
 
 /// Acknowledges an open incident with all that share its alert; those that were acknowledged before are left as
@@ -107,7 +109,7 @@ async fn spread(
         Prompt::Acknowledged { by: by.name.to_owned(), until, note: by.note.map(str::to_owned) };
     let kind = NoticeKind::Acknowledged;
     let payload = Notice { kind, prompt: Some(prompt), decided_at: now, ..payload };
-    let hears = |id: &Uuid| told.iter().any(|t| t.channel == *id && t.open);
+    let hears = |id: &Uuid| by.but != Some(*id) && told.iter().any(|t| t.channel == *id && t.open);
     let notices: Vec<NewNotice> = store::channels::rules(conn)
         .await?
         .into_iter()

@@ -17,6 +17,7 @@ mod api_people;
 mod api_rest;
 mod api_roles;
 mod bed;
+mod callbacks;
 mod database;
 mod deadman;
 mod decide;

@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::ChannelKind;
-use crate::domain::{Invalid, fields::unknown_field, secret::Secret};
-pub use hosted::{AlertmanagerConfig, HookConfig, NtfyConfig, PagerDutyConfig, TelegramConfig};
+use crate::domain::{Invalid, fields::unknown_field, redactor::HIDDEN, secret::Secret};
+pub use hosted::{
+    AlertmanagerConfig, HookConfig, NtfyConfig, PagerDutyConfig, SlackConfig, TelegramConfig,
+};
 pub use webhook::key_bytes;
 use webhook::{KEY_PREFIX, parse_webhook};
 
@@ -21,7 +23,7 @@ use webhook::{KEY_PREFIX, parse_webhook};
 pub enum ChannelConfig {
     Email(EmailConfig),
     Webhook(WebhookConfig),
-    Slack(HookConfig),
+    Slack(SlackConfig),
     Teams(HookConfig),
     Discord(HookConfig),
     Telegram(TelegramConfig),
@@ -55,6 +57,8 @@ pub struct ChannelSecrets {
     /// What lets us in at a hosted service: the whole address of a chat's webhook, a bot's token, an
     /// access token, a routing key.
     pub token: Option<Secret<String>>,
+    /// With what the other side signs its calls to us.
+    pub callback: Option<Secret<String>>,
 }
 
 /// A configuration in its two parts.
@@ -120,9 +124,8 @@ impl ChannelConfig {
         match self {
             ChannelConfig::Email(_) => None,
             ChannelConfig::Webhook(webhook) => Some(&webhook.url),
-            ChannelConfig::Slack(hook)
-            | ChannelConfig::Teams(hook)
-            | ChannelConfig::Discord(hook) => Some(&hook.server),
+            ChannelConfig::Slack(slack) => Some(&slack.server),
+            ChannelConfig::Teams(hook) | ChannelConfig::Discord(hook) => Some(&hook.server),
             ChannelConfig::Telegram(telegram) => Some(&telegram.server),
             ChannelConfig::Ntfy(ntfy) => Some(&ntfy.server),
             ChannelConfig::PagerDuty(pagerduty) => Some(&pagerduty.server),
@@ -137,9 +140,11 @@ impl ChannelConfig {
             ChannelConfig::Webhook(webhook) => {
                 json!({ "url": webhook.url.as_str(), "headers": hidden(&webhook.headers) })
             }
-            ChannelConfig::Slack(hook)
-            | ChannelConfig::Teams(hook)
-            | ChannelConfig::Discord(hook) => {
+            ChannelConfig::Slack(slack) => {
+                let shown = json!({ "url": null, "server": slack.server.as_str() });
+                with_callback(shown, "signing_secret", slack.answers)
+            }
+            ChannelConfig::Teams(hook) | ChannelConfig::Discord(hook) => {
                 json!({ "url": null, "server": hook.server.as_str() })
             }
             ChannelConfig::Telegram(telegram) => json!({
@@ -154,7 +159,8 @@ impl ChannelConfig {
                 "token": null,
             }),
             ChannelConfig::PagerDuty(pagerduty) => {
-                json!({ "routing_key": null, "server": pagerduty.server.as_str() })
+                let shown = json!({ "routing_key": null, "server": pagerduty.server.as_str() });
+                with_callback(shown, "webhook_secret", pagerduty.answers)
             }
             ChannelConfig::Alertmanager(alertmanager) => json!({
                 "url": alertmanager.url.as_str(),
@@ -175,14 +181,22 @@ impl ChannelConfig {
             }
             ChannelConfig::Telegram(telegram) => format!("chat {}", telegram.chat),
             ChannelConfig::Ntfy(ntfy) => format!("{}{}", ntfy.server, ntfy.topic),
-            ChannelConfig::Slack(HookConfig { server })
+            ChannelConfig::Slack(SlackConfig { server, .. })
             | ChannelConfig::Teams(HookConfig { server })
             | ChannelConfig::Discord(HookConfig { server })
-            | ChannelConfig::PagerDuty(PagerDutyConfig { server }) => {
+            | ChannelConfig::PagerDuty(PagerDutyConfig { server, .. }) => {
                 server.host_str().unwrap_or_default().to_owned()
             }
         }
     }
+}
+
+/// What signs calls to us is named only where it is set, so that it shows whether it is.
+fn with_callback(mut shown: Value, name: &str, set: bool) -> Value {
+    if set {
+        shown[name] = HIDDEN.into();
+    }
+    shown
 }
 
 fn hidden(names: &[String]) -> Map<String, Value> {
@@ -198,7 +212,7 @@ fn read(
     match kind {
         ChannelKind::Email => parse_email(fields),
         ChannelKind::Webhook => parse_webhook(fields, kept),
-        ChannelKind::Slack => hosted::parse_hook(fields, kept, ChannelConfig::Slack),
+        ChannelKind::Slack => hosted::parse_slack(fields, kept),
         ChannelKind::Teams => hosted::parse_hook(fields, kept, ChannelConfig::Teams),
         ChannelKind::Discord => hosted::parse_hook(fields, kept, ChannelConfig::Discord),
         ChannelKind::Telegram => hosted::parse_telegram(fields, kept),
@@ -225,7 +239,7 @@ impl ParsedChannel {
 
 impl ChannelSecrets {
     pub fn is_empty(&self) -> bool {
-        self.key.is_none() && self.headers.is_empty() && self.token.is_none()
+        *self == Self::default()
     }
 
     /// The text that is sealed; [`ChannelSecrets::from_text`] reads it back.
@@ -237,7 +251,9 @@ impl ChannelSecrets {
             .collect();
         let key = self.key.as_ref().map(|key| key.expose().as_str());
         let token = self.token.as_ref().map(|token| token.expose().as_str());
-        Secret::new(json!({ "key": key, "headers": headers, "token": token }).to_string())
+        let callback = self.callback.as_ref().map(|callback| callback.expose().as_str());
+        let text = json!({ "key": key, "headers": headers, "token": token, "callback": callback });
+        Secret::new(text.to_string())
     }
 
     /// None when it is not what [`ChannelSecrets::to_text`] writes.
@@ -248,6 +264,7 @@ impl ChannelSecrets {
             key: value.get("key")?.as_str().map(Secret::from),
             // Absent in what older versions wrote.
             token: value.get("token").and_then(Value::as_str).map(Secret::from),
+            callback: value.get("callback").and_then(Value::as_str).map(Secret::from),
             headers: headers
                 .iter()
                 .map(|(name, value)| Some((name.clone(), Secret::from(value.as_str()?))))

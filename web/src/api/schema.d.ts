@@ -2300,6 +2300,16 @@ export interface components {
             /** Format: int64 */
             up_ms: number;
         };
+        /** @description What people do about an incident on the other side is heard at an address of ours, once both sides are set up. */
+        Callback: {
+            /** @description The secret with which the other side signs (`signing_secret`, `webhook_secret`) is stored. */
+            ready: boolean;
+            /**
+             * @description To be entered there: as the request URL of a Slack app's interactivity, as the address of a PagerDuty
+             *     webhook.
+             */
+            url: string;
+        };
         /** @description Facts of the leaf certificate and of the path that was used. */
         Certificate: {
             /** Format: int32 */
@@ -2517,9 +2527,10 @@ export interface components {
             role?: components["schemas"]["Role"];
         };
         Channel: {
+            callback?: components["schemas"]["Callback"] | null;
             /**
              * @description As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
-             *     headers), and `server` for where it goes.
+             *     headers), `server` for where it goes, and `(hidden)` for a `signing_secret` or `webhook_secret` that is set.
              */
             config: Record<string, unknown>;
             created_at: components["schemas"]["Instant"];
@@ -3756,9 +3767,10 @@ export interface components {
         /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
         List_Channel: {
             items: {
+                callback?: components["schemas"]["Callback"] | null;
                 /**
                  * @description As it was given, with null for what is secret (`url` of a chat, `token`, `routing_key`, values of
-                 *     headers), and `server` for where it goes.
+                 *     headers), `server` for where it goes, and `(hidden)` for a `signing_secret` or `webhook_secret` that is set.
                  */
                 config: Record<string, unknown>;
                 created_at: components["schemas"]["Instant"];
@@ -5239,8 +5251,10 @@ export interface components {
         NewChannel: {
             /**
              * @description email `{"to": ["ops@shop.example"]}`; webhook `{"url", "headers"}`; slack, teams, discord `{"url"}` of
-             *     their incoming webhook; telegram `{"token", "chat", "thread"?, "server"?}`; ntfy `{"topic", "server"?,
-             *     "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2); alertmanager `{"url", "headers"}`.
+             *     their incoming webhook, slack also `"signing_secret"`? of the app; telegram `{"token", "chat", "thread"?,
+             *     "server"?}`; ntfy `{"topic", "server"?, "token"?}`; pagerduty `{"routing_key", "server"?}` (Events API v2) and
+             *     `"webhook_secret"`? of a webhook subscription; alertmanager `{"url", "headers"}`. With the secret that signs
+             *     calls to us (see `callback` of what is answered) people can acknowledge there; an empty one takes it away.
              */
             config: Record<string, unknown>;
             default?: boolean;

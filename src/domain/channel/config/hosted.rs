@@ -9,7 +9,7 @@ use super::{
     ChannelConfig, ChannelSecrets, ParsedChannel, only,
     webhook::{parse_headers, parse_url},
 };
-use crate::domain::{Invalid, secret::Secret, short};
+use crate::domain::{Invalid, redactor::HIDDEN, secret::Secret, short};
 
 const TELEGRAM: &str = "https://api.telegram.org/";
 const NTFY: &str = "https://ntfy.sh/";
@@ -20,6 +20,15 @@ const PAGERDUTY: &str = "https://events.pagerduty.com/";
 pub struct HookConfig {
     /// The address without path and query.
     pub server: Url,
+}
+
+/// The same, and `"signing_secret"` of the Slack app, with which presses of buttons are signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlackConfig {
+    /// The address without path and query.
+    pub server: Url,
+    /// Buttons can be pressed: a signing secret is stored.
+    pub answers: bool,
 }
 
 /// `{"token":"123:abc","chat":"-1001234567890","thread":7}`
@@ -40,11 +49,13 @@ pub struct NtfyConfig {
     pub topic: String,
 }
 
-/// `{"routing_key":"…"}` of an Events API v2 integration.
+/// `{"routing_key":"…","webhook_secret":"…"}`: of an Events API v2 integration, and of a webhook subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagerDutyConfig {
     /// The United States' unless given; `https://events.eu.pagerduty.com` for Europe.
     pub server: Url,
+    /// What is done there is heard here: a webhook's secret is stored.
+    pub answers: bool,
 }
 
 /// `{"url":"http://alertmanager:9093","headers":{"authorization":"Bearer …"}}`
@@ -62,19 +73,45 @@ pub(super) fn parse_hook(
     config: fn(HookConfig) -> ChannelConfig,
 ) -> Result<ParsedChannel, Invalid> {
     only(fields, &["url", "server"])?;
+    let (server, secrets) = hook(fields, kept)?;
+    Ok(ParsedChannel { config: config(HookConfig { server }), secrets })
+}
+
+pub(super) fn parse_slack(
+    fields: &Map<String, Value>,
+    kept: impl FnOnce(&Url) -> ChannelSecrets,
+) -> Result<ParsedChannel, Invalid> {
+    only(fields, &["url", "server", "signing_secret"])?;
+    let (server, mut secrets) = hook(fields, kept)?;
+    secrets.callback = hidden_text(fields, "signing_secret", secrets.callback)?;
+    let config = SlackConfig { server, answers: secrets.callback.is_some() };
+    Ok(ParsedChannel { config: ChannelConfig::Slack(config), secrets })
+}
+
+/// The server of a chat's webhook, and its address as the token, beside what else was kept.
+fn hook(
+    fields: &Map<String, Value>,
+    kept: impl FnOnce(&Url) -> ChannelSecrets,
+) -> Result<(Url, ChannelSecrets), Invalid> {
+    let bare = |mut url: Url| {
+        url.set_path("");
+        url.set_query(None);
+        url
+    };
+    if let Some(given) = fields.get("url").filter(|given| !given.is_null()) {
+        let address = parse_url(Some(given))?;
+        let token = Some(Secret::from(address.as_str()));
+        let server = bare(address);
+        let callback = kept(&server).callback;
+        return Ok((server, ChannelSecrets { token, callback, ..ChannelSecrets::default() }));
+    }
     // The server is told, never asked for: it follows from the address.
     let told = fields.get("server").and_then(Value::as_str).and_then(|text| Url::parse(text).ok());
-    let token = match (fields.get("url"), told) {
-        (None | Some(Value::Null), Some(server)) => kept(&server).token.ok_or_else(missing_url)?,
-        (None | Some(Value::Null), None) => return Err(missing_url()),
-        (given, _) => Secret::from(parse_url(given)?.as_str()),
-    };
+    let secrets = kept(&told.ok_or_else(missing_url)?);
+    let token = secrets.token.as_ref().ok_or_else(missing_url)?;
     let address = Url::parse(token.expose())
         .map_err(|_| Invalid::new("url", "is not a URL; enter it again"))?;
-    let mut server = address;
-    server.set_path("");
-    server.set_query(None);
-    Ok(with_token(config(HookConfig { server }), Some(token)))
+    Ok((bare(address), secrets))
 }
 
 fn missing_url() -> Invalid {
@@ -147,9 +184,11 @@ pub(super) fn parse_pagerduty(
     fields: &Map<String, Value>,
     kept: impl FnOnce(&Url) -> ChannelSecrets,
 ) -> Result<ParsedChannel, Invalid> {
-    only(fields, &["routing_key", "server"])?;
+    only(fields, &["routing_key", "server", "webhook_secret"])?;
     let server = server(fields, PAGERDUTY)?;
-    let key = token(fields, "routing_key", kept(&server))?.ok_or_else(|| {
+    let kept = kept(&server);
+    let callback = hidden_text(fields, "webhook_secret", kept.callback.clone())?;
+    let key = token(fields, "routing_key", kept)?.ok_or_else(|| {
         Invalid::new(
             "routing_key",
             "is needed: the integration key of an Events API v2 integration",
@@ -159,7 +198,9 @@ pub(super) fn parse_pagerduty(
     if key.expose().len() != 32 || !fits {
         return Err(Invalid::new("routing_key", "must be the 32 letters and digits of the key"));
     }
-    Ok(with_token(ChannelConfig::PagerDuty(PagerDutyConfig { server }), Some(key)))
+    let config = PagerDutyConfig { server, answers: callback.is_some() };
+    let secrets = ChannelSecrets { token: Some(key), callback, ..ChannelSecrets::default() };
+    Ok(ParsedChannel { config: ChannelConfig::PagerDuty(config), secrets })
 }
 
 pub(super) fn parse_alertmanager(
@@ -212,8 +253,18 @@ fn token(
     name: &str,
     kept: ChannelSecrets,
 ) -> Result<Option<Secret<String>>, Invalid> {
+    hidden_text(fields, name, kept.token)
+}
+
+/// The hidden text that is given, else the one that is there; an empty one takes it away.
+fn hidden_text(
+    fields: &Map<String, Value>,
+    name: &str,
+    kept: Option<Secret<String>>,
+) -> Result<Option<Secret<String>>, Invalid> {
     match fields.get(name) {
-        None | Some(Value::Null) => Ok(kept.token),
+        None | Some(Value::Null) => Ok(kept),
+        Some(Value::String(text)) if text == HIDDEN => Ok(kept),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
         Some(Value::String(text))
             if text.len() <= 500 && text.trim().chars().all(|c| c.is_ascii_graphic()) =>

@@ -170,3 +170,45 @@ fn refusals_of_services_name_the_field() {
     refused(PagerDuty, json!({"routing_key": "short"}), "config.routing_key", "32");
     refused(PagerDuty, json!({"routing_key": 5}), "config.routing_key", "text");
 }
+
+#[test]
+fn what_signs_calls_to_us_is_shown_as_set_and_stays_until_it_is_emptied() {
+    let key = "0123456789abcdef0123456789abcdef";
+    let cases = [
+        (
+            ChannelKind::Slack,
+            "signing_secret",
+            json!({"url": "https://hooks.slack.com/services/T"}),
+        ),
+        (ChannelKind::PagerDuty, "webhook_secret", json!({"routing_key": key})),
+    ];
+    for (kind, name, mut config) in cases {
+        let plain = parse(kind, config.clone()).unwrap().config.to_json();
+        assert_eq!(plain.get(name), None, "older programs read it as well");
+        config[name] = " s3cret ".into();
+        let parsed = parse(kind, config).unwrap();
+        assert_eq!(parsed.secrets.callback, Some(Secret::from("s3cret")));
+        let mut shown = parsed.config.to_json();
+        assert_eq!(shown[name], "(hidden)");
+        let secrets = ChannelSecrets::from_text(&parsed.secrets.to_text()).unwrap();
+        assert_eq!(ChannelConfig::stored(kind, &shown, &secrets).unwrap(), parsed);
+        let edit = |config: &Value| ChannelConfig::parse(kind, config, Some(&parsed)).unwrap();
+        for kept in [Value::Null, json!("(hidden)")] {
+            shown[name] = kept;
+            assert_eq!(edit(&shown), parsed);
+        }
+        shown[name] = json!("");
+        assert_eq!(edit(&shown).config.to_json(), plain);
+        shown[name] = json!(7);
+        let refused = ChannelConfig::parse(kind, &shown, Some(&parsed)).unwrap_err();
+        assert_eq!(refused.field, format!("config.{name}"));
+    }
+    // It goes nowhere, so that it stays when the address is another.
+    let before = parse(
+        ChannelKind::Slack,
+        json!({"url": "https://hooks.slack.com/services/T", "signing_secret": "s3cret"}),
+    );
+    let moved = json!({"url": "https://hooks.slack.example/services/U"});
+    let moved = ChannelConfig::parse(ChannelKind::Slack, &moved, Some(&before.unwrap())).unwrap();
+    assert_eq!(moved.secrets.callback, Some(Secret::from("s3cret")));
+}

@@ -68,7 +68,7 @@ pub(super) fn parse_webhook(
             url,
             headers: headers.keys().cloned().collect(),
         }),
-        secrets: ChannelSecrets { key, headers, token: None },
+        secrets: ChannelSecrets { key, headers, ..ChannelSecrets::default() },
     })
 }
 

@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Copy } from "../../components/Copy";
 import { Refusal } from "../../components/Status";
 import { showRefusal } from "../../lib/formErrors";
 import { configOf, headersOf, kindOf, type Kind } from "./kinds";
@@ -26,6 +27,23 @@ export const severities = [
   { value: "down", label: "down only" },
 ];
 
+/** Where the other side calls back when somebody acknowledges there. */
+function CalledBack({ callback, says }: { callback: Channel["callback"]; says: string }) {
+  if (!callback)
+    return <p className="muted">The address that the other side calls back is shown here once the channel is added.</p>;
+  return (
+    <div className="stack">
+      <p>
+        <b>
+          {callback.ready ? "It is called back" : "It is called back, once the secret is entered,"} at this address.
+        </b>{" "}
+        {says}
+      </p>
+      <Copy text={callback.url} />
+    </div>
+  );
+}
+
 /** Adds a channel of a kind, or changes one. `done` gets the signing key when one was made. */
 export function ChannelForm({
   kind,
@@ -48,7 +66,9 @@ export function ChannelForm({
     initialValues: {
       name: channel?.name ?? "",
       to: config.to ?? [],
-      entered: Object.fromEntries(of.fields.map((field) => [field.name, String(config[field.name] ?? "")])),
+      entered: Object.fromEntries(
+        of.fields.map((field) => [field.name, field.secret ? "" : String(config[field.name] ?? "")]),
+      ),
       headers: Object.entries(config.headers ?? {})
         .map(([name, value]) => `${name}: ${value ?? ""}`)
         .join("\n"),
@@ -126,11 +146,13 @@ export function ChannelForm({
         <>
           {of.fields.map((field) => {
             const Input = field.secret ? PasswordInput : TextInput;
-            const kept = field.secret && channel ? " Left empty, the stored one stays." : "";
+            // One that may be missing is shown as hidden where it is there.
+            const stored = field.secret && channel && (!field.optional || config[field.name] !== undefined);
+            const kept = stored ? " Left empty, the stored one stays." : "";
             return (
               <Input
                 key={field.name}
-                label={field.secret && channel ? `New ${field.label.toLowerCase()}` : field.label}
+                label={stored ? `New ${field.label.toLowerCase()}` : field.label}
                 description={`${field.help}${kept}`.trim() || undefined}
                 placeholder={field.placeholder}
                 required={!field.optional && !(field.secret && channel)}
@@ -139,6 +161,7 @@ export function ChannelForm({
               />
             );
           })}
+          {of.callback && <CalledBack callback={channel?.callback ?? null} says={of.callback} />}
           {of.headers && (
             <Textarea
               label="Headers"

@@ -9,6 +9,7 @@ test("a secret that is not entered again is null, and what is optional is left o
   });
   expect(configOf(kindOf("slack"), { url: "https://hooks.slack.com/services/T/B/x" })).toEqual({
     url: "https://hooks.slack.com/services/T/B/x",
+    signing_secret: null,
   });
   expect(configOf(kindOf("webhook"), { url: "" })).toEqual({ url: "" });
 });

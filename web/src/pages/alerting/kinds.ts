@@ -20,6 +20,8 @@ export interface KindOf {
   fields: readonly Field[];
   /** Headers may be sent along. */
   headers?: boolean;
+  /** Where the address at which the other side calls back is to be entered there. */
+  callback?: string;
 }
 
 const hook = (help: string, placeholder: string): readonly Field[] => [
@@ -47,7 +49,17 @@ export const kinds: readonly KindOf[] = [
     kind: "slack",
     word: "Slack",
     says: "a message in a channel, by an incoming webhook",
-    fields: hook("From the app's Incoming Webhooks; it belongs to one channel.", "https://hooks.slack.com/services/…"),
+    fields: [
+      ...hook("From the app's Incoming Webhooks; it belongs to one channel.", "https://hooks.slack.com/services/…"),
+      {
+        name: "signing_secret",
+        label: "Signing secret",
+        help: "From the app's Basic Information. With it messages get a button that acknowledges.",
+        secret: true,
+        optional: true,
+      },
+    ],
+    callback: "Enter it in the Slack app under Interactivity & Shortcuts, as the request URL.",
   },
   {
     kind: "teams",
@@ -120,7 +132,15 @@ export const kinds: readonly KindOf[] = [
         placeholder: "https://events.pagerduty.com",
         optional: true,
       },
+      {
+        name: "webhook_secret",
+        label: "Webhook secret",
+        help: "PagerDuty shows it once, when the webhook is made. With it what is acknowledged there is so here.",
+        secret: true,
+        optional: true,
+      },
     ],
+    callback: "Enter it in PagerDuty under Integrations, Generic Webhooks (v3), as the webhook URL.",
   },
   {
     kind: "alertmanager",
