@@ -132,6 +132,43 @@ impl Redactor {
         self.clean(&hide_parameters(&without_user))
     }
 
+    /// What a program printed: without the credentials of URLs and headers in it, and without values whose
+    /// name says that they are secret (`DB_PASSWORD=…`).
+    pub fn output(&self, text: &str) -> String {
+        let lines = text.split_inclusive('\n').map(|line| {
+            let header = line.split_once(':').filter(|(name, _)| {
+                is_secret_header(name.trim_start_matches(['<', '>', '*', ' ', '\t']))
+            });
+            if let Some((name, _)) = header {
+                let end = if line.ends_with('\n') { "\n" } else { "" };
+                return format!("{name}: {HIDDEN}{end}");
+            }
+            line.split_inclusive(char::is_whitespace).map(|word| self.word(word)).collect()
+        });
+        self.clean(&lines.collect::<String>())
+    }
+
+    fn word(&self, word: &str) -> String {
+        let bare = word.trim_end();
+        let end = word.get(bare.len()..).unwrap_or_default();
+        if let Some(scheme) = bare.find("://") {
+            let letter = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            let before = bare.get(..scheme).unwrap_or_default();
+            let lead = before.trim_end_matches(letter).len();
+            let url = bare.get(lead..).unwrap_or_default();
+            let close = url.find(['"', '\'', '<', '>', ')']).unwrap_or(url.len());
+            let (url, tail) = url.split_at_checked(close).unwrap_or((url, ""));
+            let lead = bare.get(..lead).unwrap_or_default();
+            return format!("{lead}{}{tail}{end}", self.url(url));
+        }
+        match bare.split_once('=') {
+            Some((name, value)) if !value.is_empty() && is_secret_parameter(name) => {
+                format!("{name}={HIDDEN}{end}")
+            }
+            _ => word.to_owned(),
+        }
+    }
+
     /// JSON with secrets replaced in every text and every key.
     pub fn value(&self, value: &serde_json::Value) -> serde_json::Value {
         use serde_json::Value;
@@ -195,6 +232,20 @@ pub(crate) fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_output_of_a_program_keeps_its_words_and_loses_its_secrets() {
+        let redactor = Redactor::new(["qrh_abc"]);
+        let output = "+ curl https://q.test/hb/qrh_abc\npg_dump \"postgres://app:pw@db/x\" failed\n\
+                      > Authorization: Bearer xyz\nDB_PASSWORD=pw A=b\n  at 12:30: done";
+        assert_eq!(
+            redactor.output(output),
+            "+ curl https://q.test/hb/(hidden)\npg_dump \"postgres://(hidden)@db/x\" failed\n\
+             > Authorization: (hidden)\nDB_PASSWORD=(hidden) A=b\n  at 12:30: done"
+        );
+        assert_eq!(redactor.output(""), "");
+        assert_eq!(redactor.output("://\u{e9}=://"), "://\u{e9}=://");
+    }
 
     #[test]
     fn a_secret_goes_in_every_form() {

@@ -18,6 +18,8 @@ pub enum KeyKind {
     Shipper,
     /// `qro_`: one failover group's feed, to read and nothing else.
     Failover,
+    /// `qrh_`: the address that one job calls, nothing else.
+    Heartbeat,
     /// `qrs_`: a sign-in, in a cookie.
     Session,
     /// `qrl_`: a one-time link.
@@ -31,6 +33,7 @@ impl KeyKind {
             Self::Agent => "qra_",
             Self::Shipper => "qrf_",
             Self::Failover => "qro_",
+            Self::Heartbeat => "qrh_",
             Self::Session => "qrs_",
             Self::Link => "qrl_",
         }

@@ -21,6 +21,7 @@
 //! 5. Give an agent the stored check and the secrets apart; the agent calls `with_secrets`, which also
 //!    remembers what must never leave it again. A filled check is not for storing or sending.
 
+pub mod heartbeat;
 mod http;
 mod secret;
 
@@ -35,16 +36,19 @@ use super::redactor::Redactor;
 use super::secret::Secret;
 use super::{Invalid, short};
 
+use self::heartbeat::HeartbeatCheck;
+
 pub use http::{Auth, Header, HttpCheck, HttpVersion, IpFamily, Tls};
 
 /// A check that is valid: every field was looked at when it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
     Http(Box<HttpCheck>),
+    Heartbeat(HeartbeatCheck),
 }
 
 /// The kinds that [`Check::parse`] knows.
-pub const KINDS: &[&str] = &["http"];
+pub const KINDS: &[&str] = &["http", "heartbeat"];
 
 /// Something that is allowed but probably not what was meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -61,6 +65,7 @@ impl Check {
         let kind = fields.required_string("kind")?;
         match kind.as_str() {
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
+            heartbeat::KIND => HeartbeatCheck::parse(fields).map(Check::Heartbeat),
             other => Err(Invalid::new(
                 "kind",
                 format!(
@@ -75,12 +80,14 @@ impl Check {
     /// The check as JSON, without fields that have their default. Placeholders stay placeholders.
     pub fn to_value(&self) -> Value {
         match self {
+            Check::Heartbeat(check) => check.to_value(),
             Check::Http(check) => check.to_value(),
         }
     }
 
     pub fn kind(&self) -> &'static str {
         match self {
+            Check::Heartbeat(_) => heartbeat::KIND,
             Check::Http(_) => "http",
         }
     }
@@ -88,6 +95,7 @@ impl Check {
     /// What is looked at, for people: without user info and secret parameters.
     pub fn target(&self) -> String {
         match self {
+            Check::Heartbeat(check) => check.target(),
             Check::Http(check) => Redactor::default().url(check.url_text()),
         }
     }
@@ -95,6 +103,7 @@ impl Check {
     /// The host that is looked at: a name in wire form or an address.
     pub fn host(&self) -> String {
         match self {
+            Check::Heartbeat(_) => String::new(),
             Check::Http(check) => check.url().host_str().unwrap_or_default().to_owned(),
         }
     }
@@ -102,6 +111,7 @@ impl Check {
     /// The conditions as written, without the ones that hold by default.
     pub fn assertions(&self) -> &[Assertion] {
         match self {
+            Check::Heartbeat(_) => &[],
             Check::Http(check) => check.assertions(),
         }
     }
@@ -109,6 +119,7 @@ impl Check {
     /// Everything that must hold, in the order in which it is judged and shown.
     pub fn conditions(&self) -> Vec<&Assertion> {
         match self {
+            Check::Heartbeat(_) => Vec::new(),
             Check::Http(check) => check.conditions().collect(),
         }
     }
@@ -116,6 +127,7 @@ impl Check {
     /// Names of all secrets that must be known before the check can run.
     pub fn secret_names(&self) -> BTreeSet<String> {
         match self {
+            Check::Heartbeat(_) => BTreeSet::new(),
             Check::Http(check) => check.secret_names(),
         }
     }
@@ -127,6 +139,7 @@ impl Check {
         secrets: &BTreeMap<String, Secret<String>>,
     ) -> Result<Self, Invalid> {
         match self {
+            Check::Heartbeat(_) => Ok(self.clone()),
             Check::Http(check) => {
                 check.with_secrets(secrets).map(|check| Check::Http(Box::new(check)))
             }
@@ -136,6 +149,7 @@ impl Check {
     /// Takes out what was typed in as it is; see the round above.
     pub fn take_inline_secrets(&mut self) -> BTreeMap<String, Secret<String>> {
         match self {
+            Check::Heartbeat(_) => BTreeMap::new(),
             Check::Http(check) => check.take_inline_secrets(),
         }
     }
@@ -156,12 +170,15 @@ impl Check {
                     && new.proxy_text() == old.proxy_text()
                     && new.tls() == old.tls()
             }
+            (Check::Heartbeat(_), Check::Heartbeat(_)) => true,
+            _ => false,
         }
     }
 
     /// Finds every secret of a filled check, in every form in which it may be echoed.
     pub fn redactor(&self) -> Redactor {
         match self {
+            Check::Heartbeat(_) => Redactor::default(),
             Check::Http(check) => check.redactor(),
         }
     }
@@ -169,6 +186,7 @@ impl Check {
     /// What is allowed but says little.
     pub fn lint(&self) -> Vec<Warning> {
         match self {
+            Check::Heartbeat(_) => Vec::new(),
             Check::Http(check) => check.lint(),
         }
     }
@@ -188,7 +206,11 @@ impl<'de> Deserialize<'de> for Check {
 
 impl utoipa::PartialSchema for Check {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        http::Described::schema()
+        utoipa::openapi::schema::OneOfBuilder::new()
+            .item(http::Described::schema())
+            .item(heartbeat::Described::schema())
+            .description(Some("What is checked; `kind` says which of these it is."))
+            .into()
     }
 }
 

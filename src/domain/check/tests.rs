@@ -156,7 +156,7 @@ fn secrets_make_the_whole_round() {
     assert_eq!(stored.with_secrets(&all).unwrap_err().field, "headers.X-Own");
     all.extend(secrets(&[("own", "o\"wn")]));
     let filled = stored.with_secrets(&all).unwrap();
-    let Check::Http(http) = &filled;
+    let Check::Http(http) = &filled else { panic!("another kind") };
     let value =
         |name: &str| http.headers.iter().find(|header| header.name == name).unwrap().value.clone();
     assert_eq!((value("Cookie").as_str(), value("X-Own").as_str()), ("sid=abcd", "a o\"wn b"));

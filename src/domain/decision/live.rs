@@ -5,6 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::flap::Flaps;
+use super::heartbeat::Calls;
 use super::history::History;
 use super::state::{State, Timer, Timers};
 use super::vote::{Saw, Vote, VoteState};
@@ -37,6 +38,8 @@ pub struct Live {
     pub alone: Option<(LocationKey, Millis)>,
     /// In order of location.
     pub votes: Vec<Vote>,
+    /// Of a job that calls us, in place of votes.
+    pub calls: Calls,
 }
 
 impl Live {
@@ -84,6 +87,8 @@ struct Wire<V, I, P> {
     alone: Option<(LocationKey, Millis)>,
     #[serde(rename = "v")]
     votes: Vec<V>,
+    #[serde(rename = "k", default, skip_serializing_if = "is_default")]
+    calls: Calls,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -147,6 +152,7 @@ impl Serialize for Live {
             waved_at: ago(self.waved_at),
             alone: self.alone.map(|(location, since)| (location, now - since)),
             votes: self.votes.iter().map(|vote| vote_wire(vote, now)).collect(),
+            calls: self.calls.clone(),
         }
         .serialize(serializer)
     }
@@ -215,6 +221,7 @@ impl<'de> Deserialize<'de> for Live {
             waved_at: back(wire.waved_at),
             alone: wire.alone.map(|(location, ago)| (location, now - ago)),
             votes,
+            calls: wire.calls,
         })
     }
 }

@@ -10,6 +10,8 @@ pub mod basis;
 pub mod dissent;
 pub mod explain;
 pub mod flap;
+mod halt;
+pub mod heartbeat;
 mod history;
 mod live;
 pub mod odds;
@@ -28,11 +30,12 @@ pub mod wave;
 use serde::{Deserialize, Serialize};
 
 pub use self::flap::Flaps;
+pub use self::halt::{Halt, delete, pause, resume};
 pub use self::live::Live;
 pub use self::scope::Scope;
 pub use self::settled::watermark;
 pub use self::state::{State, Timer, Timers};
-pub use self::tick::{Halt, delete, pause, resume, step};
+pub use self::tick::step;
 pub use self::verdict::{Flag, Raw, Verdict, judge};
 pub use self::vote::{Saw, Vote, VoteState};
 pub use self::wake::{Hold, hold};
@@ -315,6 +318,24 @@ pub struct Step {
 }
 
 impl Step {
+    /// Nothing has come of it yet.
+    fn at(at: Millis, verdict: Verdict) -> Self {
+        Self {
+            at,
+            verdict,
+            folded: Vec::new(),
+            vote_changes: Vec::new(),
+            firsts: Vec::new(),
+            state_change: None,
+            stale_change: None,
+            events: Vec::new(),
+            divergent: None,
+            converged: Vec::new(),
+            wake_at: None,
+            why: String::new(),
+        }
+    }
+
     /// Whether there is anything to tell or to show.
     pub fn is_quiet(&self) -> bool {
         self.vote_changes.is_empty()

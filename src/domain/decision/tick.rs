@@ -28,30 +28,11 @@ pub fn step(live: &mut Live, inputs: &Inputs<'_>, seen: &[Seen]) -> Step {
     let folded = fold_all(live, inputs, seen, &mut changes, &mut firsts);
     live.folded_at = now;
     let verdict = verdict::judge(live, inputs, now);
-    let mut step = Step {
-        at: now,
-        verdict,
-        folded,
-        vote_changes: changes,
-        firsts,
-        state_change: None,
-        stale_change: None,
-        events: Vec::new(),
-        divergent: None,
-        converged: Vec::new(),
-        wake_at: None,
-        why: String::new(),
-    };
+    let mut step = Step { folded, vote_changes: changes, firsts, ..Step::at(now, verdict) };
     if live.state == State::Paused {
         return step;
     }
-    let from = standpoint(live, inputs);
-    live.timers.tick(&step.verdict, from, now);
-    if let Some(due) = live.timers.due(&step.verdict, from, now) {
-        transit(live, inputs, &mut step, due);
-    }
-    announce(live, inputs, &mut step);
-    settle(live, inputs, &mut step);
+    conclude(live, inputs, &mut step, None);
     step.wake_at = wake::next(live, inputs, &step.verdict, now);
     if !step.is_quiet() {
         step.why = explain::why(live, inputs, &step);
@@ -59,57 +40,22 @@ pub fn step(live: &mut Live, inputs: &Inputs<'_>, seen: &[Seen]) -> Step {
     step
 }
 
-/// What pausing, resuming and deleting do.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Halt {
-    pub state_change: Option<StateChange>,
-    pub stale_change: Option<StaleChange>,
-    pub events: Vec<Event>,
-}
-
-/// Pauses by hand: an open incident is resolved with that reason, and all votes are dropped.
-pub fn pause(live: &mut Live, now: Millis) -> Halt {
-    halt(live, now, State::Paused, Ending::Paused)
-}
-
-/// Ends a pause: the monitor is pending, as if new. The last incident may still be reopened.
-pub fn resume(live: &mut Live, now: Millis) -> Halt {
-    let now = now.max(live.folded_at);
-    if live.state != State::Paused {
-        return Halt::default();
+/// From the verdict on: timers, at most one transition, the end of maintenance, marks. `evidence` says when
+/// it began, where the votes do not.
+pub(super) fn conclude(
+    live: &mut Live,
+    inputs: &Inputs<'_>,
+    step: &mut Step,
+    evidence: Option<Millis>,
+) {
+    let (from, now) = (standpoint(live, inputs), step.at);
+    live.timers.tick(&step.verdict, from, now);
+    if let Some(due) = live.timers.due(&step.verdict, from, now) {
+        let began = evidence.unwrap_or(due.began);
+        transit(live, inputs, step, Due { began, ..due });
     }
-    live.folded_at = now;
-    Halt { state_change: Some(enter(live, State::Pending, now, now)), ..Halt::default() }
-}
-
-/// Before a monitor is deleted: resolves its open incident with that reason.
-pub fn delete(live: &mut Live, now: Millis) -> Halt {
-    halt(live, now, State::Paused, Ending::Deleted)
-}
-
-fn halt(live: &mut Live, now: Millis, to: State, ending: Ending) -> Halt {
-    let now = now.max(live.folded_at);
-    let mut halt = Halt::default();
-    if let Some(incident) = live.incident.take() {
-        let what = What::Resolved { ended_at: now, ending };
-        halt.events.push(Event { at: now, suppressed: !incident.announced, what });
-        live.past = Some(past(&incident, now));
-    }
-    if live.evidence_stale {
-        halt.stale_change = Some(StaleChange { stale: false, at: now });
-    }
-    if live.state != to {
-        halt.state_change = Some(enter(live, to, now, now));
-    }
-    *live = Live {
-        folded_at: now,
-        state: to,
-        since: live.since,
-        before: live.before,
-        past: live.past.take(),
-        ..Live::default()
-    };
-    halt
+    announce(live, inputs, step);
+    settle(live, inputs, step);
 }
 
 fn fold_all(
@@ -339,7 +285,7 @@ fn resolve(live: &Live, ended_at: Millis) -> What {
     What::Resolved { ended_at, ending }
 }
 
-fn past(incident: &Incident, now: Millis) -> Past {
+pub(super) fn past(incident: &Incident, now: Millis) -> Past {
     Past {
         key: incident.key,
         started_at: incident.started_at,
@@ -348,7 +294,7 @@ fn past(incident: &Incident, now: Millis) -> Past {
     }
 }
 
-fn enter(live: &mut Live, to: State, since: Millis, now: Millis) -> StateChange {
+pub(super) fn enter(live: &mut Live, to: State, since: Millis, now: Millis) -> StateChange {
     // The interval that ends must not end before it began.
     let since = since.max(live.since).min(now.max(live.since));
     let change = StateChange { from: live.state, to, at: now, since };

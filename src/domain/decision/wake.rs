@@ -53,6 +53,23 @@ pub(super) fn next(
     soonest.at
 }
 
+/// The same for a job that calls: the deadline of its next call, the hold of one that flaps, and the end of
+/// maintenance.
+pub(super) fn next_of_calls(
+    live: &Live,
+    inputs: &Inputs<'_>,
+    deadline: Option<Millis>,
+    now: Millis,
+) -> Option<Millis> {
+    let mut soonest = Soonest { now, at: None };
+    soonest.add(deadline);
+    running(live, standpoint(live, inputs)).for_each(|hold| soonest.add(Some(hold.due)));
+    if live.incident.as_ref().is_some_and(|incident| !incident.announced) {
+        soonest.add(maintenance::quiet_until(inputs.windows, inputs.policy.interval, now));
+    }
+    soonest.at
+}
+
 /// A hold that runs now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
