@@ -26,6 +26,7 @@ pub mod fleet_sources;
 pub mod fleet_states;
 pub mod fleets;
 pub mod health_read;
+pub mod heartbeats;
 pub mod hub;
 pub mod incident_plans;
 pub mod incidents;

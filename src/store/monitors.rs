@@ -239,7 +239,7 @@ pub struct Selecting {
     pub looks_from: Vec<i16>,
 }
 
-/// Monitors above `after`, in key order, with their rule and what it gave.
+/// Monitors above `after` that are probed, in key order, with their rule and what it gave.
 pub async fn selecting(
     conn: &mut PgConnection,
     after: i32,
@@ -249,7 +249,9 @@ pub async fn selecting(
         r#"select m.monitor_id, m.name, m.enabled, m.locations,
                   coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
                             where l.monitor_id = m.monitor_id), '{}') as "looks_from!"
-           from monitor m where m.deleted_at is null and m.monitor_id > $1 order by m.monitor_id limit $2"#,
+           from monitor m
+           where m.deleted_at is null and m.monitor_id > $1 and m.check_spec ->> 'kind' <> 'heartbeat'
+           order by m.monitor_id limit $2"#,
         after,
         limit
     )

@@ -131,6 +131,8 @@ pub struct ConfigRow {
     pub deleted: bool,
     /// In configured order.
     pub locations: Vec<i16>,
+    /// The check of a heartbeat; the others are not needed for deciding.
+    pub heartbeat: Option<serde_json::Value>,
 }
 
 pub async fn configs(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<Vec<ConfigRow>> {
@@ -138,7 +140,8 @@ pub async fn configs(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<
         r#"select m.monitor_id, v.config_rev, m.interval_s, m.timeout_ms, m.slow_ms, m.policy, m.check_version, m.enabled,
                   m.deleted_at is not null as "deleted!",
                   coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
-                            where l.monitor_id = m.monitor_id), '{}') as "locations!"
+                            where l.monitor_id = m.monitor_id), '{}') as "locations!",
+                  case when m.check_spec ->> 'kind' = 'heartbeat' then m.check_spec end as heartbeat
            from monitor m join monitor_live v using (monitor_id) where m.monitor_id = any($1)"#,
         monitors
     )
@@ -153,6 +156,7 @@ pub async fn configs(conn: &mut PgConnection, monitors: &[i32]) -> sqlx::Result<
         enabled: r.enabled,
         deleted: r.deleted,
         locations: r.locations,
+        heartbeat: r.heartbeat,
     })
     .fetch_all(conn)
     .await

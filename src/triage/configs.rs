@@ -10,7 +10,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::context::Context;
-use crate::domain::decision::{Inputs, Seat};
+use crate::domain::Millis;
+use crate::domain::check::heartbeat::HeartbeatCheck;
+use crate::domain::decision::heartbeat::{self, Plan};
+use crate::domain::decision::{self, Inputs, Live, Seat, Verdict, explain};
 use crate::domain::ids::{LocationKey, MonitorKey};
 use crate::domain::maintenance::Window;
 use crate::domain::monitor::{Interval, Policy, PolicySpec, Timeout};
@@ -30,6 +33,8 @@ pub struct Settings {
     pub check_version: u32,
     /// In configured order.
     pub locations: Vec<LocationKey>,
+    /// When its job has to call; none for what is probed.
+    pub plan: Option<Plan>,
 }
 
 /// What `Inputs` borrows from.
@@ -68,6 +73,30 @@ impl Settings {
             over_cap: context.over_cap,
             grace_until: context.grace_until,
             now: now.as_millisecond(),
+        }
+    }
+}
+
+impl Settings {
+    /// The verdict at `now`, by votes or by calls.
+    pub fn judge(&self, live: &Live, inputs: &Inputs<'_>, now: Millis) -> Verdict {
+        match &self.plan {
+            Some(plan) => heartbeat::look(live, inputs, plan).1,
+            None => decision::judge(live, inputs, now),
+        }
+    }
+
+    /// The sentence that explains it.
+    pub fn sentence(
+        &self,
+        live: &Live,
+        inputs: &Inputs<'_>,
+        verdict: &Verdict,
+        now: Millis,
+    ) -> String {
+        match &self.plan {
+            Some(plan) => heartbeat::sentence(live, inputs, plan, &explain::utc),
+            None => explain::sentence(live, inputs, verdict, now, &explain::utc),
         }
     }
 }
@@ -170,11 +199,16 @@ pub fn settings(row: ConfigRow) -> sqlx::Result<Settings> {
     let policy = spec
         .resolve(interval, timeout, slow, row.locations.len())
         .map_err(|e| bad(e.to_string()))?;
+    let plan = match row.heartbeat.as_ref().and_then(HeartbeatCheck::of) {
+        Some(check) => Some(check.and_then(|c| c.plan()).map_err(|e| bad(e.to_string()))?),
+        None => None,
+    };
     Ok(Settings {
         monitor: row.monitor,
         revision: row.config_rev,
         policy,
         check_version: u32::try_from(row.check_version).unwrap_or_default(),
         locations: row.locations.iter().map(|l| LocationKey(*l)).collect(),
+        plan,
     })
 }

@@ -12,9 +12,10 @@ use super::{
     storms::{self, Happened},
     told,
 };
+use crate::domain::check::heartbeat::HeartbeatCheck;
 use crate::domain::decision::ballot::ballots;
 use crate::domain::decision::basis::Basis;
-use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What, explain};
+use crate::domain::decision::{Event, RULE_VERSION, Scope, State, VoteState, What};
 use crate::domain::escalation::route::Own;
 use crate::domain::fields::text_map;
 use crate::domain::ids::{IncidentKey, MonitorKey};
@@ -289,8 +290,7 @@ impl Triage {
         let given = one.config.given(&context);
         let inputs = one.config.inputs(&given, &context, now);
         let when = now.as_millisecond();
-        let sentence =
-            explain::sentence(&one.live, &inputs, &one.step.verdict, when, &explain::utc);
+        let sentence = one.config.sentence(&one.live, &inputs, &one.step.verdict, when);
         let lines = location_lines(&context, one);
         let kind = NoticeKind::Reminder;
         let telling = Telling { incident, kind, severity, previous: None, sentence, lines: &lines };
@@ -359,14 +359,16 @@ async fn write_decision(
             "changes": changes,
             "events": events,
             "basis": basis(context, one),
+            "calls": one.config.plan.as_ref().map(|_| &one.live.calls),
         }),
     };
     store::timeline::insert_decision(conn, &decision).await
 }
 
-/// What the verdict can be taken from again; none of a pause, which drops the votes.
+/// What the verdict can be taken from again; none of a pause, which drops the votes, and of a job that calls:
+/// its calls stand beside it.
 fn basis(context: &Context, one: &Decided) -> Option<Basis> {
-    if one.live.state == State::Paused {
+    if one.live.state == State::Paused || one.config.plan.is_some() {
         return None;
     }
     let given = one.config.given(context);
@@ -396,6 +398,9 @@ fn vote_turns(one: &Decided) -> impl Iterator<Item = Change> {
 fn location_lines(context: &Context, one: &Decided) -> Vec<LocationLine> {
     let given = one.config.given(context);
     let inputs = one.config.inputs(&given, context, at(one.step.at));
+    if let Some(plan) = &one.config.plan {
+        return vec![super::heartbeats::line(&one.live, &inputs, plan)];
+    }
     ballots(&one.live, &inputs)
         .into_iter()
         .filter_map(|ballot| {
@@ -422,6 +427,9 @@ fn scope_text(one: &Decided) -> Option<String> {
 /// What is probed, as people write it.
 fn target_of(check: &serde_json::Value) -> String {
     let text = |name: &str| check.get(name).and_then(|v| v.as_str());
+    if let Some(Ok(job)) = HeartbeatCheck::of(check) {
+        return job.target();
+    }
     text("url").or_else(|| text("host")).or_else(|| text("name")).unwrap_or_default().to_owned()
 }
 

@@ -14,6 +14,7 @@ pub mod failover;
 pub mod fallback;
 pub mod fleets;
 pub mod health;
+pub mod heartbeats;
 mod locations;
 pub mod parents;
 pub mod platform;
@@ -26,22 +27,22 @@ mod waves;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::domain::Millis;
 use crate::domain::decision::dissent::dissents;
+use crate::domain::decision::heartbeat::{self, Call};
 use crate::domain::decision::{self, Halt, Live, Seen, State, Step};
 use crate::domain::ids::{LocationKey, MonitorKey};
 use crate::domain::incident::Incident;
-use crate::domain::location::effective_time;
 use crate::domain::observation::{Observation, Outcome, RunKind};
 use crate::store;
 use crate::store::live::{LiveRow, LiveSave};
 
 use self::context::Context;
-use self::rows::{Fresh, detail_row, late_quarters, late_span, report_row};
+use self::rows::{Fresh, detail_row, effective_at, late_quarters, late_span, report_row, seen_of};
 
 pub use self::context::seat;
 pub use self::locations::{Unfollowed, candidates};
@@ -98,8 +99,6 @@ pub enum Refusal {
     BadReport,
 }
 
-/// A start that lies further ahead than this cannot be a rounding of clocks.
-const FUTURE: SignedDuration = SignedDuration::from_secs(5);
 /// A transaction that lost a race is tried again so often.
 const RETRIES: u32 = 3;
 
@@ -124,6 +123,31 @@ struct Decided {
     old_wake: Option<Timestamp>,
     /// Who disagreed with the majority before.
     dissents_before: health::Dissents,
+}
+
+/// What came in for the monitors of a transaction.
+#[derive(Clone, Copy)]
+enum New<'a> {
+    Nothing,
+    Reports(&'a BTreeMap<MonitorKey, Vec<Seen>>),
+    /// For the only one.
+    Calls(&'a [Call]),
+}
+
+impl<'a> New<'a> {
+    fn seen(self, monitor: MonitorKey) -> &'a [Seen] {
+        match self {
+            New::Reports(seen) => seen.get(&monitor).map_or(&[], Vec::as_slice),
+            New::Nothing | New::Calls(_) => &[],
+        }
+    }
+
+    fn calls(self) -> &'a [Call] {
+        match self {
+            New::Calls(calls) => calls,
+            New::Nothing | New::Reports(_) => &[],
+        }
+    }
 }
 
 impl Decided {
@@ -332,7 +356,7 @@ impl Triage {
         }
         let rows = store::live::read(conn, monitors).await?;
         let configs = self.configs.current(conn, &rows).await?;
-        step_rows(rows, &configs, context, seen, now)
+        step_rows(rows, &configs, context, New::Reports(seen), now)
     }
 
     /// Copies the raw results in, and marks what late ones touch; answers the facts that it wrote.
@@ -384,14 +408,14 @@ async fn step_edited(
 ) -> sqlx::Result<Vec<Decided>> {
     let rows = store::live::read(conn, &[monitor.0]).await?;
     let configs = configs::Cache::edited(conn, &rows).await?;
-    step_rows(rows, &configs, context, &BTreeMap::new(), now)
+    step_rows(rows, &configs, context, New::Nothing, now)
 }
 
 fn step_rows(
     rows: Vec<LiveRow>,
     configs: &BTreeMap<MonitorKey, Arc<Settings>>,
     context: &Context,
-    seen: &BTreeMap<MonitorKey, Vec<Seen>>,
+    new: New<'_>,
     now: Timestamp,
 ) -> sqlx::Result<Vec<Decided>> {
     let mut decided = Vec::with_capacity(rows.len());
@@ -401,8 +425,11 @@ fn step_rows(
         let incident_before = live.incident.clone();
         let dissents_before = dissents(&live, config.policy.stale_after);
         let given = config.given(context);
-        let new = seen.get(&row.monitor).map_or(&[][..], Vec::as_slice);
-        let step = decision::step(&mut live, &config.inputs(&given, context, now), new);
+        let inputs = config.inputs(&given, context, now);
+        let step = match &config.plan {
+            Some(plan) => heartbeat::step(&mut live, &inputs, plan, new.calls()),
+            None => decision::step(&mut live, &inputs, new.seen(row.monitor)),
+        };
         let config = Arc::clone(config);
         let old_wake = row.wake_at;
         decided.push(Decided { config, live, incident_before, step, old_wake, dissents_before });
@@ -421,37 +448,6 @@ fn refuse_vanished(
         settled.accepted -= 1;
         settled.rejected.push((report.seq, Refusal::UnknownMonitor));
     }
-}
-
-/// When the attempt began, by our clock.
-fn effective_at(report: &Reported, rtt_ms: f64, now: Timestamp) -> Result<Timestamp, Refusal> {
-    let (age, rtt) = (report.age_at_send_ms, rtt_ms.clamp(0.0, 60_000.0));
-    if !age.is_finite() || !rtt.is_finite() || age.abs() > 1e12 {
-        return Err(Refusal::BadReport);
-    }
-    let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
-    let at = effective_time(now.as_microsecond(), age_us, rtt_us);
-    let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
-    if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }
-}
-
-fn seen_of(location: LocationKey, list: &[Fresh<'_>], now: Timestamp) -> Vec<Seen> {
-    list.iter()
-        .map(|fresh| {
-            let observation = &fresh.report.observation;
-            Seen {
-                received: now.as_millisecond(),
-                class: observation.class,
-                latency_ms: Millis::from(observation.phases_us.total.div_ceil(1000)),
-                kind: fresh.report.kind,
-                check_version: fresh.report.check_version,
-                age_estimated: fresh.report.age_estimated,
-                address: observation.address.clone(),
-                status: observation.status,
-                ..Seen::new(location, fresh.at.as_millisecond(), observation.outcome)
-            }
-        })
-        .collect()
 }
 
 fn parse_live(text: &str) -> sqlx::Result<Live> {

@@ -2,9 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Reported;
-use crate::domain::decision::{Disposition, HistoryOnly};
+use super::{Refusal, Reported};
+use crate::domain::Millis;
+use crate::domain::decision::{Disposition, HistoryOnly, Seen};
 use crate::domain::ids::{LocationKey, MonitorKey};
+use crate::domain::location::effective_time;
 use crate::domain::observation::RunKind;
 use crate::store::reports::{DetailRow, ReportRow};
 
@@ -12,6 +14,9 @@ use crate::store::reports::{DetailRow, ReportRow};
 const REFOLD: SignedDuration = SignedDuration::from_hours(24);
 /// A transaction is over in this time, and the clocks of two coordinators are not further apart.
 const COMMIT: SignedDuration = SignedDuration::from_secs(10);
+
+/// A start that lies further ahead than this cannot be a rounding of clocks.
+const FUTURE: SignedDuration = SignedDuration::from_secs(5);
 
 /// A report that will be stored.
 pub(super) struct Fresh<'a> {
@@ -91,4 +96,39 @@ pub(super) fn late_span(
     });
     let times = late.map(|(fresh, _)| fresh.at);
     Some((times.clone().min()?, times.max()?))
+}
+
+/// When the attempt began, by our clock.
+pub(super) fn effective_at(
+    report: &Reported,
+    rtt_ms: f64,
+    now: Timestamp,
+) -> Result<Timestamp, Refusal> {
+    let (age, rtt) = (report.age_at_send_ms, rtt_ms.clamp(0.0, 60_000.0));
+    if !age.is_finite() || !rtt.is_finite() || age.abs() > 1e12 {
+        return Err(Refusal::BadReport);
+    }
+    let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
+    let at = effective_time(now.as_microsecond(), age_us, rtt_us);
+    let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
+    if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }
+}
+
+pub(super) fn seen_of(location: LocationKey, list: &[Fresh<'_>], now: Timestamp) -> Vec<Seen> {
+    list.iter()
+        .map(|fresh| {
+            let observation = &fresh.report.observation;
+            Seen {
+                received: now.as_millisecond(),
+                class: observation.class,
+                latency_ms: Millis::from(observation.phases_us.total.div_ceil(1000)),
+                kind: fresh.report.kind,
+                check_version: fresh.report.check_version,
+                age_estimated: fresh.report.age_estimated,
+                address: observation.address.clone(),
+                status: observation.status,
+                ..Seen::new(location, fresh.at.as_millisecond(), observation.outcome)
+            }
+        })
+        .collect()
 }

@@ -103,16 +103,23 @@ impl Upkeep {
         }
         let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
         let existing = store::reports::partition_days(&mut tx).await?;
+        let of_calls = store::heartbeats::partition_days(&mut tx).await?;
         for offset in -1..=DAYS_AHEAD {
             let Ok(day) = today.checked_add(jiff::Span::new().days(offset)) else { continue };
             if !existing.contains(&day) {
                 store::reports::ensure_partition(&mut tx, day).await?;
+            }
+            if !of_calls.contains(&day) {
+                store::heartbeats::ensure_partition(&mut tx, day).await?;
             }
         }
         let kept = store::settings_read::raw_days(&mut tx).await?;
         if let Ok(oldest) = today.checked_sub(jiff::Span::new().days(kept)) {
             for day in existing.into_iter().filter(|day| *day < oldest) {
                 store::reports::drop_partition(&mut tx, day).await?;
+            }
+            for day in of_calls.into_iter().filter(|day| *day < oldest) {
+                store::heartbeats::drop_partition(&mut tx, day).await?;
             }
         }
         tx.commit().await
