@@ -49,6 +49,9 @@
 //! Silence takes the same road: [`upkeep::Upkeep::sweep`] calls [`triage::Triage::sweep`] when a
 //! monitor's `wake_at` has come.
 //!
+//! A job that calls us is not probed and has no votes: `api::heartbeat_calls` calls [`triage::Triage::called`],
+//! which decides by [`domain::decision::heartbeat`]; from the verdict on all is the same.
+//!
 //! A fleet's logs take a road of their own: `api::fleet_logs` calls [`intake::Intake::accept`], which stores
 //! sums; [`upkeep::fleets`] judges a window once its lines are here, and [`triage::fleets`] makes incidents
 //! of what is found.

@@ -24,6 +24,10 @@ pub struct Limits {
     test: Arc<DefaultKeyedRateLimiter<Uuid>>,
     /// Replays, by caller: as probes.
     replay: Arc<DefaultKeyedRateLimiter<Uuid>>,
+    /// Calls of a job, by the hash of its key: ten at once, then ten a second.
+    call: Arc<DefaultKeyedRateLimiter<[u8; 32]>>,
+    /// Calls that use the database at the same time, so that jobs leave some of it to others.
+    calls: Arc<Semaphore>,
     /// Replays that run at the same time: each holds a month of results and a processor.
     replays: Arc<Semaphore>,
 }
@@ -36,6 +40,8 @@ impl Default for Limits {
             probe: limiter(10, Duration::from_secs(3)),
             test: limiter(5, Duration::from_secs(10)),
             replay: limiter(10, Duration::from_secs(3)),
+            call: limiter(10, Duration::from_millis(100)),
+            calls: Arc::new(Semaphore::new(4)),
             replays: Arc::new(Semaphore::new(2)),
         }
     }
@@ -56,6 +62,15 @@ impl Limits {
 
     pub fn test(&self, caller: Uuid) -> ApiResult<()> {
         check(&self.test, &caller)
+    }
+
+    pub fn call(&self, key: &[u8; 32]) -> ApiResult<()> {
+        check(&self.call, key)
+    }
+
+    /// Waits for a call's turn at the database; the turn ends when what is returned is dropped.
+    pub async fn call_turn(&self) -> ApiResult<OwnedSemaphorePermit> {
+        Ok(self.calls.clone().acquire_owned().await.map_err(anyhow::Error::from)?)
     }
 
     /// Waits for its turn; the turn ends when what is returned is dropped.

@@ -62,6 +62,9 @@ pub mod fleet_sources;
 pub mod fleets;
 pub mod given;
 pub mod health;
+mod heartbeat_calls;
+pub mod heartbeat_form;
+pub mod heartbeats;
 pub mod hub;
 pub mod incident_acts;
 pub mod incident_decisions;
@@ -224,6 +227,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(monitor_validate::router())
         .merge(monitor_state::router())
         .merge(certificates::router())
+        .merge(heartbeats::router())
         .merge(monitor_time::router())
         .merge(monitor_results::router())
         .merge(probes::router())
@@ -283,6 +287,7 @@ pub fn router(state: AppState) -> Router {
         .merge(ack_page::router())
         .merge(callbacks::router())
         .merge(failover_feed::router())
+        .merge(heartbeat_calls::router())
         .merge(public::router())
         .merge(metrics::router())
         .layer(middleware::from_fn_with_state(state.clone(), auth::same_origin))
@@ -310,10 +315,11 @@ impl MakeRequestId for NewRequestId {
 }
 
 /// A span of the highest level, so that an error names its request however little is logged. The path
-/// only: queries and one-time links hold what does not belong into a log.
+/// only: queries, one-time links and the addresses of jobs hold what does not belong into a log.
 fn span<B>(request: &Request<B>) -> tracing::Span {
     let path = request.uri().path();
     let path = path.split("/setup/").next().unwrap_or(path);
+    let path = if path.starts_with("/hb/") { "/hb/" } else { path };
     let id =
         request.headers().get("x-request-id").and_then(|v| v.to_str().ok()).unwrap_or_default();
     tracing::error_span!("request", method = %request.method(), path, id)

@@ -7,7 +7,9 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{AppState, error::ApiResult, monitors::NewMonitor};
+use super::{
+    AppState, error::ApiResult, heartbeat_form, heartbeats::is_heartbeat, monitors::NewMonitor,
+};
 use crate::{
     domain::{
         Invalid,
@@ -76,6 +78,16 @@ pub async fn read(
     let locations = store::locations::list(conn).await?;
     let candidates = candidates(&locations);
     let mut gather = Gather::default();
+    gather.take(heartbeat_form::stays_what_it_is(old, &form.check));
+    let is_heartbeat = is_heartbeat(&form.check);
+    let form = match is_heartbeat {
+        true => {
+            let (form, refused) = heartbeat_form::read(form, old);
+            gather.0.extend(refused);
+            form
+        }
+        false => form,
+    };
 
     let name = gather.take(Name::parse("name", &form.name));
     if let Some(name) = &name
@@ -87,7 +99,10 @@ pub async fn read(
     let interval = gather.take(Interval::from_secs(form.interval_s.unwrap_or(60)));
     let timeout = gather.take(Timeout::from_secs(form.timeout_s.unwrap_or(10.0)));
     let slow_ms = gather.take(parse_slow(form.slow_ms));
-    let selector = LocationSelector::parse(form.locations.unwrap_or_else(|| "all".into()));
+    let selector = match is_heartbeat {
+        true => Ok(LocationSelector::Names(Vec::new())),
+        false => LocationSelector::parse(form.locations.unwrap_or_else(|| "all".into())),
+    };
     let selector = gather.take(selector.and_then(|rule| rule.with_ids(&candidates)));
     let looks_from = selector.as_ref().map(|rule| rule.choose(&candidates)).unwrap_or_default();
     if let Some(LocationSelector::Labels { .. }) = &selector

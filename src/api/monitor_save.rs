@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{
     AppState,
     error::{ApiError, ApiResult},
+    heartbeats::{give_address, is_heartbeat},
     monitor_form::{self, Draft},
 };
 use crate::{
@@ -64,6 +65,9 @@ pub async fn create(
     store::live::lock(conn, &[key.0]).await?;
     place(conn, key, &draft.looks_from).await?;
     store::plans::note(conn, &[key.0], now).await?;
+    if is_heartbeat(&values.check_spec) {
+        give_address(conn, state, (key, uid), now).await?;
+    }
     if draft.enabled {
         state.triage.edited(conn, key, now).await?;
         ask_at_once(conn, key, &draft.looks_from, actor, now).await?;
@@ -136,6 +140,7 @@ pub async fn delete(
 ) -> ApiResult<()> {
     state.triage.delete(conn, old.key, now).await?;
     store::monitors::delete(conn, old.key, now).await?;
+    store::heartbeats::forget(conn, old.key).await?;
     let detail = json!({ "name": old.values.name, "before": shown(&old.values) });
     store::audit::add(conn, now, actor, "monitor.delete", &format!("monitor:{}", old.uid), &detail)
         .await?;
@@ -150,8 +155,11 @@ pub async fn lock(conn: &mut PgConnection, uid: Uuid) -> ApiResult<MonitorRow> {
     store::monitors::get(conn, key).await?.ok_or(ApiError::NotFound("monitor"))
 }
 
-/// A stored rule; it was checked when it was saved.
+/// A stored rule; it was checked when it was saved. That of a heartbeat, which is not probed, is empty.
 pub fn selector(value: &Value) -> ApiResult<LocationSelector> {
+    if value.as_array().is_some_and(Vec::is_empty) {
+        return Ok(LocationSelector::Names(Vec::new()));
+    }
     LocationSelector::parse(value.clone()).map_err(|invalid| {
         ApiError::Internal(anyhow::anyhow!("a stored rule of locations: {invalid}"))
     })

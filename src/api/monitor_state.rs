@@ -12,6 +12,7 @@ use super::{
     AppState,
     auth::Viewer,
     error::{ApiError, ApiResult},
+    heartbeats::{HeartbeatState, state_of},
     monitors::{LocationRef, MonitorState, VoteWord},
     request::{At, Json, List, Path, Query, page_limit, read_cursor},
     view::{Surroundings, View, instant},
@@ -21,7 +22,6 @@ use crate::{
         decision::{
             self, Flag,
             ballot::{Ballot, Uncounted},
-            explain,
             scope::{self, Attribute},
         },
         ids::MonitorKey,
@@ -70,6 +70,8 @@ pub struct StateReport {
     pub scope: Option<Scope>,
     /// One per configured location, in order.
     pub votes: Vec<Vote>,
+    /// Of a heartbeat: how its job stands. Nobody votes on it, and the numbers are of the job alone.
+    pub heartbeat: Option<HeartbeatState>,
     /// One sentence: what, how many of how many, how many are needed, what failing ones share.
     pub explanation: String,
 }
@@ -241,7 +243,7 @@ fn report(
 ) -> StateReport {
     let (live, inputs) = (&view.live, view.inputs(around));
     let now = inputs.now.max(live.folded_at);
-    let verdict = decision::judge(live, &inputs, now);
+    let verdict = view.settings.judge(live, &inputs, now);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let name = |key| around.locations.get(&key).map(|row| row.name.clone()).unwrap_or_default();
     let shared = scope::shared(live, &inputs, now);
@@ -278,7 +280,8 @@ fn report(
         }),
         scope: verdict.scope.clone().map(Scope::from),
         votes: votes.collect(),
-        explanation: explain::sentence(live, &inputs, &verdict, now, &explain::utc),
+        heartbeat: state_of(view, &inputs),
+        explanation: view.settings.sentence(live, &inputs, &verdict, now),
     }
 }
 

@@ -80,6 +80,7 @@ pub struct Monitor {
     /// The check with `(hidden)` for secrets that were typed in; sending it back unchanged keeps them.
     #[schema(value_type = Check)]
     pub check: serde_json::Value,
+    /// Of a heartbeat no more than five minutes, and not how often it calls, which its check says.
     pub interval_s: u32,
     pub timeout_s: f64,
     /// A pass slower than this counts as slow; null switches the rule off.
@@ -156,7 +157,8 @@ pub struct NewMonitor {
     pub group: String,
     #[schema(value_type = Check)]
     pub check: serde_json::Value,
-    /// 10 to 86,400; 60 unless given.
+    /// 10 to 86,400; 60 unless given. A heartbeat has neither this, nor the other settings of probing: time-out,
+    /// slow_ms, locations, policy.
     pub interval_s: Option<u32>,
     /// 0.1 to 60; 10 unless given.
     pub timeout_s: Option<f64>,

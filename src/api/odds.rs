@@ -13,7 +13,7 @@ use super::{
     AppState,
     auth::Viewer,
     error::{ApiError, ApiResult},
-    monitor_form, monitor_state,
+    heartbeat_form, monitor_form, monitor_state,
     monitors::Locations,
     request::{Json, Path},
     view::Surroundings,
@@ -111,6 +111,9 @@ async fn get_monitor_odds(
     let around = Surroundings::read(&mut conn, now).await?;
     let mut views = around.views(&mut conn, &[key.0]).await?;
     let view = views.remove(&key).ok_or(ApiError::NotFound("monitor"))?;
+    if view.settings.plan.is_some() {
+        return Err(heartbeat_form::not_probed());
+    }
     let history = history(&mut conn, Some(key), now).await?;
     Ok(Json(odds(&view.settings.policy, &view.settings.locations, &history, &around)))
 }

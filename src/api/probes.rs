@@ -16,6 +16,7 @@ use super::{
     agent_stream::UnsavedCheck,
     auth::{Editor, Viewer},
     error::{ApiError, ApiResult},
+    heartbeat_form::probed,
     monitor_form::{self, ReadCheck},
     monitor_state,
     monitors::{LocationRef, Locations},
@@ -110,6 +111,7 @@ async fn run_monitor(
     let mut tx = state.pool.begin().await?;
     let key = monitor_state::key(&mut tx, id).await?;
     let row = store::monitors::get(&mut tx, key).await?.ok_or(ApiError::NotFound("monitor"))?;
+    probed(&row.values.check_spec)?;
     let timeout_ms = u32::try_from(row.values.timeout_ms).unwrap_or_default();
     // A paused one is assigned to nobody, so its check travels with the request.
     let unsaved = if row.values.enabled {
@@ -137,6 +139,7 @@ async fn try_check(
     Json(body): Json<TryCheck>,
 ) -> ApiResult<Json<ProbeBatch>> {
     let patience = wait.patience()?;
+    probed(&body.check)?;
     let timeout = Timeout::from_secs(body.timeout_s.unwrap_or(10.0))?;
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;

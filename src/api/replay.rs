@@ -13,6 +13,7 @@ use super::{
     AppState,
     auth::Editor,
     error::{ApiError, ApiResult},
+    heartbeat_form::probed,
     monitor_state, monitor_time, odds,
     replay_shown::{LaneKey, Replay, ReplayLane, shown},
     request::{At, Json, Path},
@@ -212,6 +213,7 @@ async fn read(
     (asked, to): (Timestamp, Timestamp),
 ) -> ApiResult<Past> {
     let monitor = store::monitors::get(conn, key).await?.ok_or(ApiError::NotFound("monitor"))?;
+    probed(&monitor.values.check_spec)?;
     let present: PolicySpec =
         serde_json::from_value(monitor.values.policy.clone()).map_err(anyhow::Error::from)?;
     let oldest = store::reports::oldest(conn).await?.unwrap_or(to);

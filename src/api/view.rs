@@ -159,7 +159,8 @@ impl View {
     /// Start of the latest result of any location, and the latency of the latest pass.
     pub fn last_result(&self) -> (Option<Timestamp>, Option<f64>) {
         let votes = || self.live.votes.iter().filter(|vote| vote.state != VoteState::None);
-        let last = votes().map(|vote| vote.last).max().map(instant);
+        let called = self.live.calls.last.as_ref().map(|call| call.at);
+        let last = votes().map(|vote| vote.last).max().max(called).map(instant);
         let pass = votes().filter(|vote| vote.saw.class.is_none()).max_by_key(|vote| vote.last);
         (last, pass.map(|vote| vote.saw.latency as f64))
     }

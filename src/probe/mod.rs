@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::domain::address::AllowList;
 use crate::domain::check::Check;
-use crate::domain::observation::{Observation, Outcome};
+use crate::domain::observation::{Class, Observation, Outcome, Phases};
 use crate::net::{Guard, Resolver};
 
 /// Tells wall time, which is needed to judge certificates.
@@ -114,5 +114,24 @@ pub async fn run_in_detail(
     let start = Instant::now();
     match check {
         Check::Http(check) => http::run(check, ctx, start, timeout, cancelled).await,
+        Check::Heartbeat(_) => not_probed(),
+    }
+}
+
+/// Nobody is asked to probe a job that calls us; whoever is tells that it cannot.
+fn not_probed() -> Observation {
+    Observation {
+        outcome: Outcome::Error,
+        class: Some(Class::Internal),
+        message: "A heartbeat is not probed: the job calls.".to_owned(),
+        phases_us: Phases::default(),
+        status: None,
+        http_version: None,
+        address: None,
+        size: None,
+        hops: Vec::new(),
+        certificate: None,
+        assertions: Vec::new(),
+        evidence: None,
     }
 }

@@ -39,6 +39,7 @@ mod fleet_outage;
 mod fleet_settings;
 mod fleet_sources;
 mod fleet_stream;
+mod heartbeats;
 mod layering;
 mod location_health;
 mod location_trust;
