@@ -45,8 +45,9 @@ export function duration(seconds: number | null | undefined): string {
   return two(Math.floor(s / 86_400), "d", Math.floor((s % 86_400) / 3600), "h");
 }
 
-/** A configured span, without empty parts: `60 s`, `90 s`, `5 min`, `1 h`. */
+/** A configured span, without empty parts: `60 s`, `90 s`, `5 min`, `1 h`, `7 d`. */
 export function span(seconds: number): string {
+  if (seconds >= 172_800 && seconds % 86_400 === 0) return `${seconds / 86_400}${NBSP}d`;
   if (seconds >= 3600 && seconds % 3600 === 0) return `${seconds / 3600}${NBSP}h`;
   if (seconds >= 120 && seconds % 60 === 0) return `${seconds / 60}${NBSP}min`;
   return `${seconds >= 1000 ? whole.format(seconds) : Number(seconds.toFixed(3))}${NBSP}s`;

@@ -11,28 +11,19 @@ import { showRefusal } from "../../lib/formErrors";
 import { millis } from "../../lib/format";
 import { parseLabels } from "../../lib/labels";
 import { tell } from "../../lib/tell";
+import { CallingCard } from "./CallingCard";
 import { Conditions } from "./Conditions";
-
 import { dropDraft, keepDraft } from "./draft";
 import { ExpectCard } from "./ExpectCard";
 import type { EditorForm } from "./form";
+import { KindChoice } from "./KindChoice";
+import { kindOf } from "./kinds";
 import { ParentsField } from "./ParentsField";
 import { PolicyFields } from "./PolicyFields";
-import { ConnectionFields, RequestFields } from "./RequestFields";
 import { Several } from "./Several";
 import { latencyRemark, TryCard, useProbe } from "./TryCard";
 import { useValidation } from "./useValidation";
-import {
-  addressesOf,
-  bodyOf,
-  checkOf,
-  completeUrl,
-  fieldOf,
-  locationsOf,
-  nameFor,
-  policyOf,
-  type Values,
-} from "./values";
+import { bodyOf, checkOf, fieldOf, locationsOf, policyOf, proposedName, type Values } from "./values";
 import { FleetField, ToldFields, WhereFields } from "./WhereFields";
 
 interface Props {
@@ -58,6 +49,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
     validate: rules,
   });
   const v = form.values;
+  const kind = kindOf(v.kind);
   const [touched, setTouched] = useState<ReadonlySet<string>>(() => new Set(monitor ? Object.keys(start) : []));
   const [refused, setRefused] = useState<string | null>(null);
   const [conflict, setConflict] = useState(false);
@@ -103,7 +95,11 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
       dropDraft();
       void client.invalidateQueries();
       tell(
-        monitor ? "Saved; every location probes it now." : `${saved?.name ?? "The monitor"} is watched from now on.`,
+        !monitor
+          ? `${saved?.name ?? "The monitor"} is watched from now on.`
+          : kind.probed
+            ? "Saved; every location probes it now."
+            : "Saved.",
       );
       // Its own page shows these as well; copying does not pass it.
       if (copy) for (const warning of saved?.warnings ?? []) tell(`Worth a look: ${warning.message}`);
@@ -119,12 +115,8 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
     form.onSubmit((values) => {
       setRefused(null);
       setConflict(false);
-      save.mutate({ values: { ...values, name: values.name.trim() || nameFor(values.url) }, ...more });
+      save.mutate({ values: { ...values, name: values.name.trim() || proposedName(values) }, ...more });
     })();
-  const completeName = () => {
-    if (v.name.trim() === "" && v.url.trim() !== "") form.setFieldValue("name", nameFor(v.url));
-    if (v.url.trim() !== "") form.setFieldValue("url", completeUrl(v.url));
-  };
   return (
     <>
       <h1>{monitor ? `Change ${monitor.name}` : "Add a monitor"}</h1>
@@ -138,27 +130,16 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           }}
           noValidate
         >
-          <TextInput
-            label="Address"
-            description={monitor ? undefined : "An http or https address. Paste several lines to add several monitors."}
-            placeholder="https://shop.example/health"
-            classNames={{ input: "mono-input" }}
-            autoComplete="off"
-            inputMode="url"
-            autoFocus={!monitor && start.url === ""}
-            required
-            {...form.getInputProps("url")}
-            onBlur={completeName}
-            onPaste={(event) => {
-              const lines = addressesOf(event.clipboardData.getData("text"));
-              if (!monitor && lines.length > 1) {
-                event.preventDefault();
-                setSeveral(lines);
-              }
-            }}
-          />
+          {!monitor && <KindChoice kind={v.kind} choose={(kind) => form.setFieldValue("kind", kind)} />}
+          {form.errors.kind && <Refusal>{form.errors.kind}</Refusal>}
+          <kind.Target form={form} fresh={!monitor} several={setSeveral} />
           <div className="fields">
-            <TextInput label="Name" placeholder={nameFor(v.url)} {...form.getInputProps("name")} />
+            <TextInput
+              label="Name"
+              placeholder={proposedName(v)}
+              required={proposedName(v) === ""}
+              {...form.getInputProps("name")}
+            />
             <Autocomplete
               label="Group"
               data={overview.data?.groups ?? []}
@@ -166,55 +147,58 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
               {...form.getInputProps("group")}
             />
           </div>
-          <Conditions
-            form={form}
-            remark={
-              remark && (
-                <div className="refusal">
-                  <span>
-                    {remark.text} Allow{" "}
-                    <button type="button" className="link" onClick={() => setLatency(form, remark.allow)}>
-                      {millis(remark.allow)}
-                    </button>
-                    , or{" "}
-                    <button type="button" className="link" onClick={() => countAsSlow(form)}>
-                      count it as slow
-                    </button>{" "}
-                    instead of failing.
-                  </span>
-                </div>
-              )
-            }
-          />
-          <div className="fields">
-            <NumberInput label="Every" suffix=" s" min={10} max={86_400} {...form.getInputProps("interval_s")} />
-            <NumberInput
-              label="Give up after"
-              suffix=" s"
-              min={0.1}
-              max={60}
-              decimalScale={3}
-              {...form.getInputProps("timeout_s")}
-            />
-            <NumberInput
-              label="Slow above"
-              suffix=" ms"
-              placeholder="not looked at"
-              min={1}
-              {...form.getInputProps("slow_ms")}
-            />
-          </div>
-          <WhereFields
-            form={form}
-            locations={overview.data?.locations ?? []}
-            looksFrom={validation?.looks_from ?? []}
-          />
-          <PolicyFields form={form} inForce={validation?.policy_in_force ?? null} />
+          {kind.probed && (
+            <>
+              <Conditions
+                form={form}
+                remark={
+                  remark && (
+                    <div className="refusal">
+                      <span>
+                        {remark.text} Allow{" "}
+                        <button type="button" className="link" onClick={() => setLatency(form, remark.allow)}>
+                          {millis(remark.allow)}
+                        </button>
+                        , or{" "}
+                        <button type="button" className="link" onClick={() => countAsSlow(form)}>
+                          count it as slow
+                        </button>{" "}
+                        instead of failing.
+                      </span>
+                    </div>
+                  )
+                }
+              />
+              <div className="fields">
+                <NumberInput label="Every" suffix=" s" min={10} max={86_400} {...form.getInputProps("interval_s")} />
+                <NumberInput
+                  label="Give up after"
+                  suffix=" s"
+                  min={0.1}
+                  max={60}
+                  decimalScale={3}
+                  {...form.getInputProps("timeout_s")}
+                />
+                <NumberInput
+                  label="Slow above"
+                  suffix=" ms"
+                  placeholder="not looked at"
+                  min={1}
+                  {...form.getInputProps("slow_ms")}
+                />
+              </div>
+              <WhereFields
+                form={form}
+                locations={overview.data?.locations ?? []}
+                looksFrom={validation?.looks_from ?? []}
+              />
+              <PolicyFields form={form} inForce={validation?.policy_in_force ?? null} />
+            </>
+          )}
           <ToldFields form={form} channels={channels.data?.items ?? []} />
           <ParentsField form={form} own={monitor?.id ?? null} />
           <FleetField form={form} fleets={fleets.data?.items ?? []} />
-          <RequestFields form={form} />
-          <ConnectionFields form={form} />
+          {kind.More && <kind.More form={form} />}
           <details>
             <summary>Labels and runbook</summary>
             <div className="form">
@@ -262,22 +246,28 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           </div>
         </form>
         <div className="stack side">
-          <TryCard
-            batch={attempt.batch}
-            error={attempt.error}
-            busy={attempt.busy}
-            ready={v.url.trim() !== ""}
-            run={attempt.run}
-            limit_ms={latencyLimit(v)}
-          />
-          <ExpectCard
-            interval_s={v.interval_s || 60}
-            timeout_s={v.timeout_s || 10}
-            slow_ms={v.slow_ms || null}
-            locations={locationsOf(v)}
-            policy={policyOf(v)}
-            first={validation?.looks_from[0]?.name ?? overview.data?.locations[0]?.name ?? null}
-          />
+          {kind.probed ? (
+            <>
+              <TryCard
+                batch={attempt.batch}
+                error={attempt.error}
+                busy={attempt.busy}
+                ready={v.url.trim() !== ""}
+                run={attempt.run}
+                limit_ms={latencyLimit(v)}
+              />
+              <ExpectCard
+                interval_s={v.interval_s || 60}
+                timeout_s={v.timeout_s || 10}
+                slow_ms={v.slow_ms || null}
+                locations={locationsOf(v)}
+                policy={policyOf(v)}
+                first={validation?.looks_from[0]?.name ?? overview.data?.locations[0]?.name ?? null}
+              />
+            </>
+          ) : (
+            <CallingCard saved={monitor !== undefined} />
+          )}
         </div>
       </div>
     </>

@@ -6,7 +6,8 @@ import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { StateWord } from "../../components/StateMark";
 import { plural } from "../../lib/format";
-import { bodyOf, completeUrl, nameFor, type Values } from "./values";
+import { completeUrl, nameFor } from "./address";
+import { bodyOf, type Values } from "./values";
 
 type Outcome = { ok: true; monitor: Schemas["Monitor"] } | { ok: false; message: string };
 

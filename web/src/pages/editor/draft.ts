@@ -5,7 +5,7 @@ const STORE = "quorate.draft";
 /** The half-filled form of a new monitor, kept on this device without what is secret. */
 export function keepDraft(values: Values) {
   const { password: _, token: __, ...rest } = values;
-  if (values.url.trim() === "") sessionStorage.removeItem(STORE);
+  if (values.kind === "http" && values.url.trim() === "") sessionStorage.removeItem(STORE);
   else sessionStorage.setItem(STORE, JSON.stringify(rest));
 }
 

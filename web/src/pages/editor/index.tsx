@@ -2,9 +2,10 @@ import { useLocation, useNavigate, useParams, useSearchParams } from "react-rout
 import { api, type Schemas } from "../../api/client";
 import { Page } from "../../components/Page";
 import { Failed, Loading } from "../../components/Status";
+import { nameFor } from "./address";
 import { takeDraft } from "./draft";
 import { Editor } from "./Editor";
-import { fresh, nameFor, valuesOf } from "./values";
+import { fresh, valuesOf } from "./values";
 
 /** A new monitor, from an address, a draft, or another monitor (`?copy=ID`). */
 export function NewMonitorPage() {

@@ -3,7 +3,8 @@ import { useEffect, useRef } from "react";
 import { http, type Schemas } from "../../api/client";
 import { useSettled } from "../../lib/useSettled";
 import type { EditorForm } from "./form";
-import { bodyOf, fieldOf, nameFor } from "./values";
+import { kindOf } from "./kinds";
+import { bodyOf, fieldOf, proposedName } from "./values";
 
 /**
  * Validation by the server while one types: the same rules that decide when it is saved. Refusals are
@@ -15,10 +16,10 @@ export function useValidation(
   touched: ReadonlySet<string>,
 ): { validation: Schemas["Validation"] | null; loose: string[] } {
   const v = form.values;
-  const monitor = useSettled(bodyOf({ ...v, name: v.name.trim() || nameFor(v.url) }), 300);
+  const monitor = useSettled(bodyOf({ ...v, name: v.name.trim() || proposedName(v) }), 300);
   const query = useQuery({
     queryKey: ["validate", id, monitor],
-    enabled: form.values.url.trim() !== "",
+    enabled: kindOf(v.kind).begun(v),
     staleTime: 30_000,
     retry: false,
     refetchInterval: false,

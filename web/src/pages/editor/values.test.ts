@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
-import { addressesOf, bodyOf, checkOf, completeUrl, fieldOf, fresh, nameFor, policyOf, valuesOf } from "./values";
+import { addressesOf, completeUrl, nameFor } from "./address";
+import { bodyOf, checkOf, fieldOf, fresh, policyOf, valuesOf } from "./values";
 
 const saved = {
   name: "checkout",
@@ -64,5 +65,25 @@ describe("the monitor form", () => {
     expect(fieldOf("check.auth.bearer")).toBe("token");
     expect(fieldOf("depends_on[0]")).toBe("depends_on");
     expect(fieldOf("enabled")).toBeNull();
+  });
+  it("leaves out of a heartbeat what only probing needs", () => {
+    const job = {
+      ...saved,
+      check: { kind: "heartbeat", cron: "30 2 * * *", zone: "Europe/Berlin", grace_s: 600, max_run_s: 7200 },
+      locations: [],
+    } as unknown as Schemas["Monitor"];
+    const body = bodyOf(valuesOf(job));
+    expect(body.check).toEqual(job.check);
+    for (const field of ["locations", "policy", "interval_s", "timeout_s", "slow_ms"])
+      expect(body).not.toHaveProperty(field);
+    expect(body.labels).toEqual({ team: "shop" });
+    const v = { ...fresh, kind: "heartbeat", period_s: 3600 };
+    expect(checkOf(v)).toEqual({ kind: "heartbeat", period_s: 3600, grace_s: 300 });
+    expect(fieldOf("check.grace_s")).toBe("grace_s");
+    expect(fieldOf("check.kind")).toBe("kind");
+  });
+  it("keeps the check of a kind that it does not know", () => {
+    const check = { kind: "later", target: "x", deep: { a: 1 } };
+    expect(bodyOf(valuesOf({ ...saved, check } as unknown as Schemas["Monitor"])).check).toEqual(check);
   });
 });

@@ -1,11 +1,14 @@
 import type { Schemas } from "../../api/client";
-import { type Assertion, fromApi, type Line, toApi } from "../../lib/assertions";
+import type { Line } from "../../lib/assertions";
 import { parseLabels, writeLabels } from "../../lib/labels";
+import { kindOf } from "./kinds";
 
 type Policy = Schemas["PolicySpec"];
 
 /** The form, as people fill it in. Empty numbers mean "the default". */
 export interface Values {
+  /** As in `check.kind`. */
+  kind: string;
   name: string;
   group: string;
   url: string;
@@ -23,9 +26,18 @@ export interface Values {
   verify: boolean;
   server_name: string;
   min_days_left: number | "";
+  /** What its TLS settings had that this form does not show. */
+  tls_rest: Record<string, unknown>;
   ip_family: string;
   max_body_kib: number | "";
   assertions: Line[];
+  /** How a heartbeat is due. */
+  due: "every" | "cron";
+  period_s: number | "";
+  cron: string;
+  zone: string;
+  grace_s: number | "";
+  max_run_s: number | "";
   interval_s: number | "";
   timeout_s: number | "";
   slow_ms: number | "";
@@ -73,6 +85,7 @@ export type Override = (typeof overrides)[number];
 const noOverrides = Object.fromEntries(overrides.map((name) => [name, ""])) as Record<Override, number | "">;
 
 export const fresh: Values = {
+  kind: "http",
   name: "",
   group: "",
   url: "",
@@ -90,9 +103,16 @@ export const fresh: Values = {
   verify: true,
   server_name: "",
   min_days_left: "",
+  tls_rest: {},
   ip_family: "any",
   max_body_kib: "",
   assertions: [{ on: "status", arg: "", op: "in", value: "2xx" }],
+  due: "every",
+  period_s: 86_400,
+  cron: "",
+  zone: "UTC",
+  grace_s: 300,
+  max_run_s: "",
   interval_s: 60,
   timeout_s: 10,
   slow_ms: "",
@@ -114,67 +134,11 @@ export const fresh: Values = {
   rest: {},
 };
 
-/** Whether something that was pasted is several addresses, one a line. */
-export function addressesOf(text: string): string[] {
-  return text
-    .split(/\s+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-}
-
-/** An address as it was typed, with the scheme that people leave out. */
-export function completeUrl(text: string): string {
-  const t = text.trim();
-  return t === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(t) ? t : `https://${t}`;
-}
-
-/** A name to propose: host and path, without what says nothing. */
-export function nameFor(url: string): string {
-  try {
-    const { hostname, pathname } = new URL(completeUrl(url));
-    const path = pathname.replace(/\/+$/, "");
-    return path === "" ? hostname : `${hostname}${path}`;
-  } catch {
-    return "";
-  }
-}
-
 /** The check object of the form; what is left out, the server fills in. */
-export function checkOf(v: Values): Schemas["Check"] {
-  const check: Record<string, unknown> = { ...v.rest, kind: "http", url: completeUrl(v.url), method: v.method };
-  const headers = v.headers.filter((h) => h.name.trim() !== "");
-  if (headers.length > 0) check.headers = headersOf(headers);
-  if (v.body !== "") check.body = v.body;
-  if (v.auth === "basic") check.auth = { basic: { username: v.username, password: v.password } };
-  if (v.auth === "bearer") check.auth = { bearer: v.token };
-  if (!v.follow) check.follow_redirects = false;
-  if (v.max_redirects !== "") check.max_redirects = v.max_redirects;
-  if (v.http_version !== "auto") check.http_version = v.http_version;
-  if (v.proxy.trim() !== "") check.proxy = v.proxy.trim();
-  const tls = {
-    ...(check.tls as object | undefined),
-    ...(v.verify ? {} : { verify: false }),
-    ...(v.server_name.trim() === "" ? {} : { server_name: v.server_name.trim() }),
-    ...(v.min_days_left === "" ? {} : { min_days_left: v.min_days_left }),
-  };
-  if (Object.keys(tls).length > 0) check.tls = tls;
-  if (v.ip_family !== "any") check.ip_family = v.ip_family;
-  if (v.max_body_kib !== "") check.max_body = v.max_body_kib * 1024;
-  const assertions = v.assertions.map(toApi);
-  if (assertions.length > 0) check.assertions = assertions;
-  return check as Schemas["Check"];
-}
+export const checkOf = (v: Values) => ({ ...v.rest, kind: v.kind, ...kindOf(v.kind).toCheck(v) }) as Schemas["Check"];
 
-/** `{"name": "value"}`, or a list for a name that stands more than once. */
-function headersOf(headers: Values["headers"]): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {};
-  for (const { name, value } of headers) {
-    const key = name.trim();
-    const before = out[key];
-    out[key] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
-  }
-  return out;
-}
+/** A name to propose. */
+export const proposedName = (v: Values): string => kindOf(v.kind).name(v);
 
 export function locationsOf(v: Values): Schemas["Locations"] {
   if (v.from === "listed") return v.listed;
@@ -197,17 +161,22 @@ export function policyOf(v: Values): Policy {
 
 const orNull = <T>(value: T | ""): T | null => (value === "" ? null : value);
 
+/** How often, from where, and when they agree. */
+const probingOf = (v: Values) => ({
+  ...(v.interval_s === "" ? {} : { interval_s: v.interval_s }),
+  ...(v.timeout_s === "" ? {} : { timeout_s: v.timeout_s }),
+  slow_ms: orNull(v.slow_ms),
+  locations: locationsOf(v),
+  policy: policyOf(v),
+});
+
 /** The whole form as a new monitor, or as the change of one. */
 export function bodyOf(v: Values): Schemas["NewMonitor"] {
   return {
     name: v.name.trim(),
     group: v.group.trim(),
     check: checkOf(v),
-    ...(v.interval_s === "" ? {} : { interval_s: v.interval_s }),
-    ...(v.timeout_s === "" ? {} : { timeout_s: v.timeout_s }),
-    slow_ms: orNull(v.slow_ms),
-    locations: locationsOf(v),
-    policy: policyOf(v),
+    ...(kindOf(v.kind).probed ? probingOf(v) : {}),
     labels: parseLabels(v.labels) ?? {},
     channels: v.told === "listed" ? v.channels : null,
     escalation: v.told === "escalation" ? orNull(v.escalation) : null,
@@ -225,35 +194,13 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     delete check[name];
     return value === undefined || value === null ? missing : (value as T);
   };
-  delete check.kind;
-  const auth = take<{ basic?: { username: string; password: string }; bearer?: string }>("auth", {});
-  const tls = take<Record<string, unknown>>("tls", {});
-  const { verify, server_name, min_days_left, ...otherTls } = tls;
-  const maxBody = take<number | "">("max_body", "");
+  const kind = take("kind", "http");
   const values: Values = {
     ...fresh,
+    ...kindOf(kind).fromCheck(take),
+    kind,
     name: m.name,
     group: m.group,
-    url: take("url", ""),
-    method: take("method", "GET"),
-    headers: Object.entries(take<Record<string, string | string[]>>("headers", {})).flatMap(([name, value]) =>
-      [value].flat().map((v) => ({ name, value: v })),
-    ),
-    body: take("body", ""),
-    auth: auth.basic ? "basic" : auth.bearer !== undefined ? "bearer" : "none",
-    username: auth.basic?.username ?? "",
-    password: auth.basic?.password ?? "",
-    token: auth.bearer ?? "",
-    follow: take("follow_redirects", true),
-    max_redirects: take<number | "">("max_redirects", ""),
-    http_version: take("http_version", "auto"),
-    proxy: take("proxy", ""),
-    verify: verify !== false,
-    server_name: (server_name as string | undefined) ?? "",
-    min_days_left: (min_days_left as number | undefined) ?? "",
-    ip_family: take("ip_family", "any"),
-    max_body_kib: maxBody === "" ? "" : Math.round(maxBody / 1024),
-    assertions: take<Assertion[]>("assertions", []).map(fromApi),
     interval_s: m.interval_s,
     timeout_s: m.timeout_s,
     slow_ms: m.slow_ms ?? "",
@@ -269,12 +216,11 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     runbook_url: m.runbook_url ?? "",
     fleet: m.fleet ?? "",
     depends_on: m.depends_on,
-    rest: {},
   };
   if (Array.isArray(m.locations)) Object.assign(values, { from: "listed", listed: m.locations });
   else if (typeof m.locations === "object")
     Object.assign(values, { from: "labelled", location_labels: writeLabels(m.locations.labels) });
-  values.rest = Object.keys(otherTls).length > 0 ? { ...check, tls: otherTls } : check;
+  values.rest = check;
   return values;
 }
 
@@ -302,6 +248,7 @@ export function fieldOf(path: string): string | null {
   if (path.startsWith("channels")) return "channels";
   if (path === "escalation") return "escalation";
   if (path.startsWith("depends_on")) return "depends_on";
+  if (p === "kind") return "kind";
   const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };
   const known = [
     "name",
@@ -313,6 +260,11 @@ export function fieldOf(path: string): string | null {
     "http_version",
     "proxy",
     "ip_family",
+    "period_s",
+    "cron",
+    "zone",
+    "grace_s",
+    "max_run_s",
     "interval_s",
     "timeout_s",
     "slow_ms",

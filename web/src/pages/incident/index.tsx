@@ -23,6 +23,7 @@ import { readEvidence, seats } from "./evidence";
 import { DecidedCard } from "./DecidedCard";
 import { FleetCard } from "./FleetCard";
 import { NextCard } from "./NextCard";
+import { OutputCard } from "./OutputCard";
 import { decidedWords, EventsCard, OthersCard, SawCard, ToldCard } from "./Parts";
 
 type Incident = Schemas["Incident"];
@@ -89,6 +90,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         <Dock incident={incident} />
       </div>
       <SawCard evidence={evidence} />
+      <OutputCard incident={incident} evidence={evidence} now={now} />
       <FleetCard incident={incident} now={now} />
       <NextCard incident={incident} now={now} />
       <ToldCard incident={incident} now={now} />

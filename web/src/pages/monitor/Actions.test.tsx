@@ -6,7 +6,7 @@ import { useMe } from "../../api/session";
 import { renderAt, stubApi } from "../../test-app";
 import { Actions } from "./Actions";
 
-const monitor = { id: "m", name: "checkout", enabled: true } as Schemas["Monitor"];
+const monitor = { id: "m", name: "checkout", enabled: true, check: { kind: "http" } } as unknown as Schemas["Monitor"];
 const incident = { id: "i", acked_at: null } as Schemas["IncidentRow"];
 
 function Harness() {

@@ -9,6 +9,7 @@ import { ConfirmDelete } from "../../components/Confirm";
 import { useKeys } from "../../lib/keys";
 import { tell, tellProblem } from "../../lib/tell";
 import { tellUndo } from "../../lib/undo";
+import { isHeartbeat } from "./job";
 
 /** What an editor can do with a monitor; a viewer sees none of it. */
 export function Actions({
@@ -30,6 +31,7 @@ export function Actions({
   const ack = api.useMutation("post", "/api/v1/incidents/{id}/ack");
   const unack = api.useMutation("post", "/api/v1/incidents/{id}/unack");
   const [deleting, setDeleting] = useState(false);
+  const job = isHeartbeat(monitor);
   const refresh = () => void client.invalidateQueries();
   const set = (enabled: boolean, undoable: boolean) =>
     change.mutate(
@@ -39,7 +41,9 @@ export function Actions({
         onSettled: refresh,
         onSuccess: () => {
           const said = enabled
-            ? `${monitor.name} is probed again.`
+            ? job
+              ? `${monitor.name} waits for its first call.`
+              : `${monitor.name} is probed again.`
             : `${monitor.name} is paused; nobody is told anything about it.`;
           if (undoable) tellUndo(said, () => set(!enabled, false));
           else tell(said);
@@ -70,9 +74,11 @@ export function Actions({
           Acknowledge
         </Button>
       )}
-      <Button busy={probing} onClick={probe}>
-        Probe now
-      </Button>
+      {!job && (
+        <Button busy={probing} onClick={probe}>
+          Probe now
+        </Button>
+      )}
       <Button busy={change.isPending} onClick={() => set(!monitor.enabled, true)}>
         {monitor.enabled ? "Pause" : "Resume"}
       </Button>
@@ -84,7 +90,9 @@ export function Actions({
           </button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => navigate(`/monitors/${monitor.id}/what-if`)}>Try another policy</Menu.Item>
+          {!job && (
+            <Menu.Item onClick={() => navigate(`/monitors/${monitor.id}/what-if`)}>Try another policy</Menu.Item>
+          )}
           <Menu.Item onClick={() => navigate(`/monitors/new?copy=${monitor.id}`)}>Copy for another</Menu.Item>
           <Menu.Item onClick={() => navigate(`/maintenance/new?monitor=${monitor.id}`)}>Plan maintenance</Menu.Item>
           <Menu.Divider />
@@ -103,7 +111,8 @@ export function Actions({
           refresh();
         }}
       >
-        Probing ends at once. An open incident is resolved, and its channels are told so. Pausing keeps everything.
+        {job ? "Its address opens nothing any more." : "Probing ends at once."} An open incident is resolved, and its
+        channels are told so. Pausing keeps everything.
       </ConfirmDelete>
     </div>
   );

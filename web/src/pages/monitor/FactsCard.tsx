@@ -4,9 +4,11 @@ import { Calls } from "../../components/Calls";
 import { Card } from "../../components/Card";
 import { type Assertion, words } from "../../lib/assertions";
 import { callPlan, withChannels } from "../../lib/calls";
+import { cronWords } from "../../lib/cron";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
+import { isHeartbeat } from "./job";
 import { SlosOf } from "./SlosOf";
 import { WarningWords } from "./Warnings";
 
@@ -20,7 +22,7 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
     "get",
     "/api/v1/monitors/{id}/odds",
     { params: { path: { id: monitor.id } } },
-    { refetchInterval: 300_000, staleTime: 60_000 },
+    { refetchInterval: 300_000, staleTime: 60_000, enabled: !isHeartbeat(monitor) },
   );
   const check = monitor.check as {
     method?: string;
@@ -40,23 +42,28 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
           <dd>
             <Availabilities id={monitor.id} now={now} />
           </dd>
-          <dt>Check</dt>
-          <dd>
-            {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after{" "}
-            {span(monitor.timeout_s)}
-            {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
-            {check.tls?.verify === false ? ", certificate not verified" : ""}
-          </dd>
-          {check.url?.startsWith("https:") && (
+          {isHeartbeat(monitor) && <JobFacts check={monitor.check as JobCheck} />}
+          {!isHeartbeat(monitor) && (
             <>
-              <dt>Certificate</dt>
+              <dt>Check</dt>
               <dd>
-                <Certificates id={monitor.id} now={now} />
+                {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after{" "}
+                {span(monitor.timeout_s)}
+                {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
+                {check.tls?.verify === false ? ", certificate not verified" : ""}
               </dd>
+              {check.url?.startsWith("https:") && (
+                <>
+                  <dt>Certificate</dt>
+                  <dd>
+                    <Certificates id={monitor.id} now={now} />
+                  </dd>
+                </>
+              )}
+              <dt>Well when</dt>
+              <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
             </>
           )}
-          <dt>Well when</dt>
-          <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
           {monitor.warnings.length > 0 && (
             <>
               <dt>Worth a look</dt>
@@ -65,12 +72,16 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
               </dd>
             </>
           )}
-          <dt>Policy</dt>
-          <dd>
-            {monitor.policy.preset ?? "balanced"}
-            {changed ? ", changed" : ""}: {policy.quorum}, {plural(policy.fail_after, "failure")} in a row,{" "}
-            {plural(policy.pass_after, "pass", "passes")} to recover
-          </dd>
+          {!isHeartbeat(monitor) && (
+            <>
+              <dt>Policy</dt>
+              <dd>
+                {monitor.policy.preset ?? "balanced"}
+                {changed ? ", changed" : ""}: {policy.quorum}, {plural(policy.fail_after, "failure")} in a row,{" "}
+                {plural(policy.pass_after, "pass", "passes")} to recover
+              </dd>
+            </>
+          )}
           {odd.data && (
             <>
               <dt>Expect</dt>
@@ -121,6 +132,40 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
         </dl>
       </div>
     </Card>
+  );
+}
+
+interface JobCheck {
+  period_s?: number;
+  cron?: string;
+  zone?: string;
+  grace_s?: number;
+  max_run_s?: number;
+}
+
+/** When the job has to call. */
+function JobFacts({ check }: { check: JobCheck }) {
+  const cron = check.cron ?? "";
+  return (
+    <>
+      <dt>Calls</dt>
+      <dd>
+        {cron ? (
+          <>
+            {cronWords(cron) ?? <code>{cron}</code>}, {check.zone ?? "UTC"}
+          </>
+        ) : (
+          `every ${span(check.period_s ?? 0)}`
+        )}
+        , at most {span(check.grace_s ?? 300)} late
+      </dd>
+      {check.max_run_s && (
+        <>
+          <dt>Runs</dt>
+          <dd>at most {span(check.max_run_s)}</dd>
+        </>
+      )}
+    </>
   );
 }
 

@@ -16,7 +16,10 @@ import { epoch, utc, when } from "../../lib/time";
 import { useUrlState } from "../../lib/useUrlState";
 import { ProbeTable, useProbe } from "../editor/TryCard";
 import { Actions } from "./Actions";
+import { JobCallsCard } from "./JobCallsCard";
+import { isHeartbeat } from "./job";
 import { FactsCard } from "./FactsCard";
+import { AddressCard, HeartbeatCard } from "./HeartbeatCard";
 import { IncidentsCard } from "./IncidentsCard";
 import { LatencyCard } from "./LatencyCard";
 import { PhasesCard } from "./PhasesCard";
@@ -106,6 +109,7 @@ function Monitor({
   };
   useKeys({ "[": () => setRange(nextRange(range, -1), true), "]": () => setRange(nextRange(range, 1), true) });
   const incident = open.data?.items[0] ?? null;
+  const job = isHeartbeat(monitor);
   return (
     <>
       <div className="headline">
@@ -135,11 +139,14 @@ function Monitor({
           <ProbeTable batch={batch} limit_ms={monitor.slow_ms} now={now} />
         </Card>
       )}
-      {report ? (
+      {report?.heartbeat ? (
+        <HeartbeatCard beat={report.heartbeat} now={now} />
+      ) : report ? (
         <VotesCard report={report} now={now} revision={monitor.revision} />
       ) : (
         <Failed error={reportError} retry={retry} />
       )}
+      {job && <AddressCard monitor={monitor} open={report?.heartbeat?.last_call == null} />}
       <TimelineCard
         range={range}
         setRange={setRange}
@@ -152,20 +159,26 @@ function Monitor({
         series={series.data}
         decisions={decisions.data?.items ?? []}
       />
-      <LatencyCard
-        series={series.data}
-        error={series.error}
-        retry={() => void series.refetch()}
-        from={from}
-        to={to}
-        zoom={zoom}
-      />
-      <div className="two lean-left">
-        <PhasesCard latest={latestByLocation(recent.data?.items ?? [])} />
+      {job ? (
         <FactsCard monitor={monitor} now={now} />
-      </div>
+      ) : (
+        <>
+          <LatencyCard
+            series={series.data}
+            error={series.error}
+            retry={() => void series.refetch()}
+            from={from}
+            to={to}
+            zoom={zoom}
+          />
+          <div className="two lean-left">
+            <PhasesCard latest={latestByLocation(recent.data?.items ?? [])} />
+            <FactsCard monitor={monitor} now={now} />
+          </div>
+        </>
+      )}
       <IncidentsCard id={id} name={monitor.name} now={now} />
-      <ResultsCard id={id} locations={monitor.looks_from.map((l) => l.name)} />
+      {job ? <JobCallsCard id={id} /> : <ResultsCard id={id} locations={monitor.looks_from.map((l) => l.name)} />}
     </>
   );
 }

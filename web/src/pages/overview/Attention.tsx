@@ -109,6 +109,7 @@ export function Attention({ overview, now }: { overview: Overview; now: number }
 }
 
 function MonitorSeats({ monitor }: { monitor: Schemas["MonitorRow"] }) {
+  if (monitor.seats.length === 0) return null;
   return (
     <Seats
       needed={null}
