@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     domain::{
-        decision::{Verdict, ballot::Ballot, basis::Basis},
+        decision::{Verdict, ballot::Ballot, basis::Basis, heartbeat::Rests},
         notice::LocationLine,
         observation::Outcome,
     },
@@ -149,9 +149,14 @@ fn step(row: DecisionRow) -> DecisionStep {
     let part = |name: &str| row.inputs.get(name).cloned().unwrap_or_default();
     let basis: Option<Basis> = serde_json::from_value(part("basis")).ok();
     let verdict: StepVerdict = serde_json::from_value(part("verdict")).unwrap_or_default();
-    let again = match &basis {
+    let rests: Option<Rests> = serde_json::from_value(part("rests")).ok();
+    let judged = match (&basis, rests) {
+        (Some(basis), _) => Some(basis.judge()),
+        (None, rests) => rests.and_then(|rests| rests.judge()),
+    };
+    let again = match judged {
         None => Again::NotKept,
-        Some(basis) if StepVerdict::from(&basis.judge()) == verdict => Again::Same,
+        Some(judged) if StepVerdict::from(&judged) == verdict => Again::Same,
         Some(_) => Again::Differs,
     };
     DecisionStep {

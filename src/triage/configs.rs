@@ -35,6 +35,8 @@ pub struct Settings {
     pub locations: Vec<LocationKey>,
     /// When its job has to call; none for what is probed.
     pub plan: Option<Plan>,
+    /// The settings that the plan is from.
+    pub(super) job: Option<serde_json::Value>,
 }
 
 /// What `Inputs` borrows from.
@@ -210,5 +212,6 @@ pub fn settings(row: ConfigRow) -> sqlx::Result<Settings> {
         check_version: u32::try_from(row.check_version).unwrap_or_default(),
         locations: row.locations.iter().map(|l| LocationKey(*l)).collect(),
         plan,
+        job: row.heartbeat,
     })
 }

@@ -359,14 +359,13 @@ async fn write_decision(
             "changes": changes,
             "events": events,
             "basis": basis(context, one),
-            "calls": one.config.plan.as_ref().map(|_| &one.live.calls),
+            "rests": super::heartbeats::rests(context, one),
         }),
     };
     store::timeline::insert_decision(conn, &decision).await
 }
 
-/// What the verdict can be taken from again; none of a pause, which drops the votes, and of a job that calls:
-/// its calls stand beside it.
+/// What the verdict can be taken from again; none of a pause, which drops the votes.
 fn basis(context: &Context, one: &Decided) -> Option<Basis> {
     if one.live.state == State::Paused || one.config.plan.is_some() {
         return None;

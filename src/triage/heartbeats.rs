@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::context::Context;
-use super::{New, RETRIES, Triage, lost_a_race, parse_live, save, step_rows};
-use crate::domain::decision::heartbeat::{Call, CallKind, Plan, look};
+use super::{Decided, New, RETRIES, Triage, lost_a_race, parse_live, save, step_rows};
+use crate::domain::decision::heartbeat::{Call, CallKind, Plan, Rests, look};
 use crate::domain::decision::{Inputs, Live, State};
 use crate::domain::ids::MonitorKey;
 use crate::domain::notice::LocationLine;
@@ -142,4 +142,19 @@ pub(super) fn line(live: &Live, inputs: &Inputs<'_>, plan: &Plan) -> LocationLin
         simulated: false,
         uncounted: None,
     }
+}
+
+/// What the verdict of a job can be taken from again; none of a pause, which drops the calls, and of what is
+/// probed.
+pub(super) fn rests(context: &Context, one: &Decided) -> Option<Rests> {
+    let before = one.step.state_change.map_or(one.live.state, |change| change.from);
+    if one.live.state == State::Paused {
+        return None;
+    }
+    Some(Rests {
+        check: one.config.job.clone()?,
+        calls: one.live.calls.clone(),
+        lenient: context.grace_until.filter(|_| before != State::Down),
+        at: one.step.at,
+    })
 }

@@ -191,6 +191,11 @@ async fn a_failure_is_told_at_once_with_what_the_job_printed() {
     job.passes(10).await;
     job.calls("/0").await.is(200);
     assert_eq!(job.told().await, ["opened", "resolved"]);
+    let decisions = format!("incidents/{}/decisions", text(&incident["id"]));
+    let steps = job.api.get(&decisions).await.is(200);
+    let again: Vec<&Value> =
+        steps["items"].as_array().unwrap().iter().map(|step| &step["again"]).collect();
+    assert_eq!(again, ["same", "same"], "anybody can take them again");
     // Bytes that are no text are not kept, and neither is what a success prints.
     call(&job.api, &path, vec![0_u8, 159, 146, 150]).await.is(200);
     job.api.later(2);
@@ -293,7 +298,7 @@ async fn two_coordinators_hear_one_job() {
     assert_eq!(job.list("").await.len(), 4, "at the same time");
     let upkeep = Upkeep::new(twin.db.pool().clone(), twin.clock.clone());
     job.passes(80).await;
-    job.api.later(20);
+    job.api.later(10);
     let now = job.api.clock.now();
     let (one, two) = tokio::join!(job.upkeep.sweep(now), upkeep.sweep(now));
     one.and(two).unwrap();

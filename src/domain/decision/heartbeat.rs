@@ -10,6 +10,7 @@ use super::state::State;
 use super::verdict::{Raw, Verdict};
 use super::{Inputs, Step, explain, tick, wake};
 use crate::domain::Millis;
+use crate::domain::check::heartbeat::HeartbeatCheck;
 use crate::domain::cron::Schedule;
 use crate::domain::monitor::Policy;
 use crate::domain::observation::Class;
@@ -284,6 +285,27 @@ fn at_once(policy: &Policy, flapping: bool) -> Policy {
     Policy { confirm_for: 0, recover_for, ..policy.clone() }
 }
 
+/// What a decision rests on, in the form in which it is stored with it: enough to come to the same verdict
+/// again, whatever has been changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rests {
+    /// The settings, as a check.
+    pub check: serde_json::Value,
+    /// As the decision left them.
+    pub calls: Calls,
+    pub lenient: Option<Millis>,
+    /// The tick.
+    pub at: Millis,
+}
+
+impl Rests {
+    /// The verdict, taken again; none when these are no settings of today.
+    pub fn judge(&self) -> Option<Verdict> {
+        let plan = HeartbeatCheck::of(&self.check)?.and_then(|check| check.plan()).ok()?;
+        Some(plan.find(&self.calls, self.lenient, self.at).verdict())
+    }
+}
+
 /// How the job stands, in a sentence or two. `clock` writes an instant in the reader's zone.
 pub fn sentence(
     live: &Live,
@@ -319,7 +341,18 @@ pub fn sentence(
             clock(late.expected),
             explain::span(plan.grace)
         ),
-        Found::Failed(at) => format!("The job says that it failed, since {}.", clock(at)),
+        Found::Failed(at) => match &calls.last {
+            Some(call) if call.at == at => {
+                let code = call.exit_code.map(|code| format!(" with exit code {code}"));
+                return format!(
+                    "The job failed{} at {}, so it says from {}.",
+                    code.unwrap_or_default(),
+                    clock(at),
+                    call.from
+                );
+            }
+            _ => format!("The job failed at {} and has not succeeded since.", clock(at)),
+        },
     };
     match last {
         Some(last) => format!("{said} {last}"),
