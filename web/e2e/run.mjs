@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { deleteFailover, makeFailover } from "./support/failover.mjs";
+import { deleteHeartbeat, makeHeartbeat } from "./support/heartbeats.mjs";
 import { addresses, lines } from "./support/lines.mjs";
 import { deleteMaintenance, planMaintenance } from "./support/maintenance.mjs";
 import { startQuorate } from "./support/quorate.mjs";
@@ -337,6 +338,7 @@ try {
   const pageUrl = await makeStatusPage({ page, quorate, step, out });
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
   const maintenanceUrl = await planMaintenance({ page, quorate, step, out });
+  const heartbeatUrl = await makeHeartbeat({ page, quorate, step, out });
 
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
@@ -347,6 +349,8 @@ try {
       "/monitors",
       new URL(monitorUrl).pathname,
       "/monitors/new",
+      heartbeatUrl,
+      `${heartbeatUrl}/edit`,
       "/incidents",
       "/locations",
       "/fleets",
@@ -420,6 +424,7 @@ try {
 
   await deleteStatusPage({ page, quorate, step, pageUrl });
   await deleteFailover({ page, quorate, step, groupUrl });
+  await deleteHeartbeat({ quorate, step, path: heartbeatUrl });
   await deleteReports({ page, quorate, step });
   await deleteMaintenance({ page, quorate, step });
   await deleteSlo({ page, quorate, step, sloUrl });

@@ -1003,6 +1003,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/monitors/{id}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The address that the job calls. It is a key, so it is not for everybody who may look. */
+        get: operations["get_heartbeat_address"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/monitors/{id}/heartbeat/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives the monitor a new address. The old one opens nothing from now on. */
+        post: operations["rotate_heartbeat_address"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/monitors/{id}/heartbeats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Calls of the job, the latest first. They are kept as long as raw results. */
+        get: operations["list_heartbeats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/monitors/{id}/observations": {
         parameters: {
             query?: never;
@@ -2300,6 +2351,11 @@ export interface components {
             /** Format: int64 */
             up_ms: number;
         };
+        /**
+         * @description What a call says.
+         * @enum {string}
+         */
+        CallKind: "success" | "start" | "fail";
         /** @description What people do about an incident on the other side is heard at an address of ours, once both sides are set up. */
         Callback: {
             /** @description The secret with which the other side signs (`signing_secret`, `webhook_secret`) is stored. */
@@ -2555,7 +2611,7 @@ export interface components {
          * @enum {string}
          */
         ChannelKind: "email" | "webhook" | "slack" | "teams" | "discord" | "telegram" | "ntfy" | "pagerduty" | "alertmanager";
-        /** @description The `check` object for the API document. */
+        /** @description What is checked; `kind` says which of these it is. */
         Check: {
             /** @description `{"on":subject, "name"|"path":…, "op":operator, "value":literal}`; all must hold. */
             assertions?: Record<string, unknown>[] | null;
@@ -2603,6 +2659,40 @@ export interface components {
              * @example https://shop.example/health
              */
             url: string;
+        } | {
+            /**
+             * @description When the job runs, in five fields.
+             * @example 30 2 * * *
+             */
+            cron?: string | null;
+            /**
+             * Format: int32
+             * @description How many seconds later than due it may call.
+             * @default 300
+             */
+            grace_s: number | null;
+            /**
+             * @description `heartbeat`
+             * @example heartbeat
+             */
+            kind: string;
+            /**
+             * Format: int32
+             * @description How many seconds a run may take that has said that it starts; unless given, the ordinary deadline
+             *     holds.
+             */
+            max_run_s?: number | null;
+            /**
+             * Format: int32
+             * @description Seconds from one call to the next; this, or `cron`.
+             */
+            period_s?: number | null;
+            /**
+             * @description The IANA name of the zone that `cron` is read in.
+             * @default UTC
+             * @example Europe/Berlin
+             */
+            zone: string | null;
         };
         /**
          * @description Failure classes.
@@ -3469,6 +3559,45 @@ export interface components {
             sweep_age_ms?: number | null;
             version: string;
         };
+        /** @description One call of a job. */
+        Heartbeat: {
+            /** @description The program that called, as it says itself. */
+            agent?: string | null;
+            at: components["schemas"]["Instant"];
+            /** @description False: the monitor was paused. */
+            counted: boolean;
+            /**
+             * Format: int64
+             * @description Of the run that it ends, if that said that it started.
+             */
+            duration_ms?: number | null;
+            /** @description What a failing job sent along, at most 4 KiB, without known secrets. */
+            evidence?: string | null;
+            /** Format: int32 */
+            exit_code?: number | null;
+            kind: components["schemas"]["CallKind"];
+            /** @description The address that it came from. */
+            source: string;
+        };
+        /** @description Where a job calls. Whoever has the address can call. */
+        HeartbeatAddress: {
+            /** @description Since when it has been this one. */
+            since: components["schemas"]["Instant"];
+            /**
+             * @description A call says that the job succeeded. With `/start` behind it: that it starts; `/fail`: that it failed;
+             *     `/0` to `/255`: its exit code.
+             */
+            url: string;
+        };
+        /** @description How a job stands. */
+        HeartbeatState: {
+            deadline_at?: components["schemas"]["Instant"] | null;
+            down_since?: components["schemas"]["Instant"] | null;
+            expected_at?: components["schemas"]["Instant"] | null;
+            last_call?: components["schemas"]["LastCall"] | null;
+            last_success_at?: components["schemas"]["Instant"] | null;
+            running_since?: components["schemas"]["Instant"] | null;
+        };
         Hold: {
             /** @description The votes do not point there at the moment. */
             paused: boolean;
@@ -3670,6 +3799,14 @@ export interface components {
         };
         /** @enum {string} */
         LaneKey: "real" | "present" | "tried" | "any_one";
+        LastCall: {
+            at: components["schemas"]["Instant"];
+            /** Format: int32 */
+            exit_code?: number | null;
+            kind: components["schemas"]["CallKind"];
+            /** @description The address that it came from. */
+            source: string;
+        };
         /** @description What a schedule made last, and how its delivery went; what is neither delivered nor failed is still tried. */
         LastReports: {
             /** @description What the other side said last to one that was not delivered. */
@@ -4123,6 +4260,29 @@ export interface components {
                 samples: components["schemas"]["FleetSample"][];
                 /** @description Zone of stamps that carry none; null: UTC. */
                 tz?: string | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_Heartbeat: {
+            items: {
+                /** @description The program that called, as it says itself. */
+                agent?: string | null;
+                at: components["schemas"]["Instant"];
+                /** @description False: the monitor was paused. */
+                counted: boolean;
+                /**
+                 * Format: int64
+                 * @description Of the run that it ends, if that said that it started.
+                 */
+                duration_ms?: number | null;
+                /** @description What a failing job sent along, at most 4 KiB, without known secrets. */
+                evidence?: string | null;
+                /** Format: int32 */
+                exit_code?: number | null;
+                kind: components["schemas"]["CallKind"];
+                /** @description The address that it came from. */
+                source: string;
             }[];
             next?: string | null;
         };
@@ -5133,7 +5293,10 @@ export interface components {
             group: string;
             /** Format: uuid */
             id: string;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Of a heartbeat no more than five minutes, and not how often it calls, which its check says.
+             */
             interval_s: number;
             labels: {
                 [key: string]: string;
@@ -5405,7 +5568,8 @@ export interface components {
             group?: string;
             /**
              * Format: int32
-             * @description 10 to 86,400; 60 unless given.
+             * @description 10 to 86,400; 60 unless given. A heartbeat has neither this, nor the other settings of probing: time-out,
+             *     slow_ms, locations, policy.
              */
             interval_s?: number | null;
             labels?: {
@@ -7040,6 +7204,7 @@ export interface components {
             /** @description `local:NAME`, `domain_suspect` */
             flag?: string | null;
             flapping: boolean;
+            heartbeat?: components["schemas"]["HeartbeatState"] | null;
             hold?: components["schemas"]["Hold"] | null;
             /**
              * Format: uuid
@@ -9544,6 +9709,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["List_Decision"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    get_heartbeat_address: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatAddress"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    rotate_heartbeat_address: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatAddress"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_heartbeats: {
+        parameters: {
+            query?: {
+                from?: components["schemas"]["Instant"];
+                to?: components["schemas"]["Instant"];
+                /** @description `success`, `start` or `fail`. */
+                kind?: components["schemas"]["CallKind"];
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Heartbeat"];
                 };
             };
             "4XX": components["responses"]["Error"];

@@ -40,11 +40,12 @@ export function SpanInput({
       onChange={(number) => onChange(typeof number === "number" ? Math.round(number * unit) : "")}
       error={error}
       hideControls
-      rightSectionWidth={72}
+      rightSectionWidth={76}
       rightSection={
         <NativeSelect
           aria-label={`Unit of ${label}`}
-          variant="unstyled"
+          className="unit"
+          rightSectionWidth={26}
           data={units.map((one) => ({ value: String(one.seconds), label: one.word }))}
           value={String(unit)}
           onChange={(event) => {

@@ -2,7 +2,7 @@ import { api, type Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
 import { utc, when } from "../../lib/time";
 import { callWord } from "../monitor/job";
-import type { EvidenceOf } from "./evidence";
+import { type EvidenceOf, isOfJob } from "./evidence";
 
 /** What a job printed that says that it failed; absent for what is probed, and where nothing was sent. */
 export function OutputCard({
@@ -15,7 +15,7 @@ export function OutputCard({
   now: number;
 }) {
   const monitor = incident.monitor?.id;
-  const job = evidence.locations.some((line) => line.class?.startsWith("heartbeat_"));
+  const job = isOfJob(evidence);
   const query = { kind: "fail" as const, from: incident.started_at, to: incident.ended_at ?? undefined, limit: 20 };
   const calls = api.useQuery(
     "get",

@@ -28,6 +28,10 @@ export function readEvidence(incident: Schemas["Incident"]): EvidenceOf {
   return { locations: raw?.locations ?? [], needed: raw?.verdict?.q ?? null, scope: raw?.scope ?? null };
 }
 
+/** A job that did not call, or called to say that it failed: nobody looked, so nobody saw anything. */
+export const isOfJob = (evidence: EvidenceOf): boolean =>
+  evidence.locations.some((line) => line.class?.startsWith("heartbeat_"));
+
 export function seats(lines: readonly Line[]): Seat[] {
   return lines.map((line) => ({
     location: line.name,

@@ -19,7 +19,7 @@ import { tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
 import { utc, when, zoneLabel } from "../../lib/time";
 import { tellUndo } from "../../lib/undo";
-import { readEvidence, seats } from "./evidence";
+import { isOfJob, readEvidence, seats } from "./evidence";
 import { DecidedCard } from "./DecidedCard";
 import { FleetCard } from "./FleetCard";
 import { NextCard } from "./NextCard";
@@ -80,7 +80,9 @@ function View({ incident, name }: { incident: Incident; name: string }) {
           </div>
           <h1>{incident.sentence}</h1>
           <div className="row">
-            {evidence.locations.length > 0 && <Seats seats={seats(evidence.locations)} needed={evidence.needed} />}
+            {evidence.locations.length > 0 && !isOfJob(evidence) && (
+              <Seats seats={seats(evidence.locations)} needed={evidence.needed} />
+            )}
             <span className="muted small">
               {decidedWords(incident)}
               {evidence.scope && !incident.fleet ? ` · scope: ${evidence.scope}` : ""}
@@ -89,7 +91,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         </div>
         <Dock incident={incident} />
       </div>
-      <SawCard evidence={evidence} />
+      {!isOfJob(evidence) && <SawCard evidence={evidence} />}
       <OutputCard incident={incident} evidence={evidence} now={now} />
       <FleetCard incident={incident} now={now} />
       <NextCard incident={incident} now={now} />

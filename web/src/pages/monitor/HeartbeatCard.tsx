@@ -20,7 +20,7 @@ export function HeartbeatCard({ beat, now }: { beat: Schemas["HeartbeatState"]; 
           <Fact word="Last call">
             {last ? (
               <span title={utc(last.at)}>
-                {callWord(last)} {ago(last.at, now)}, from {last.source}
+                {callWord(last)}, {ago(last.at, now)} from {last.source}
               </span>
             ) : (
               "none yet"
