@@ -14,7 +14,9 @@ export function Calls({ plan }: { plan: CallPlan }) {
       <div aria-hidden="true" className="lanes">
         {lanes.map((lane) => (
           <div key={lane.name} className="lane">
-            <span className="name">{lane.name}</span>
+            <span className="name" title={lane.name}>
+              {lane.name}
+            </span>
             <span className="track">
               <i className="knows" style={{ left: x(lane.calls[0]?.at ?? 0) }} />
               {lane.calls.map((call) => (
@@ -26,7 +28,7 @@ export function Calls({ plan }: { plan: CallPlan }) {
         <div className="lane axis">
           <span className="name" />
           <span className="track">
-            {ticksOf(long).map((at) => (
+            {ticksOf(end).map((at) => (
               <span key={at} style={{ left: x(at) }}>
                 {at === 0 ? "at once" : span(at)}
               </span>
@@ -53,7 +55,7 @@ export function Calls({ plan }: { plan: CallPlan }) {
             </>
           )}
         </span>
-        as long as nobody acknowledges.
+        <span aria-hidden="true">– </span>while nobody acknowledges
       </figcaption>
     </figure>
   );

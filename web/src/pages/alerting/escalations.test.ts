@@ -30,6 +30,6 @@ describe("escalations", () => {
       ["a", "chat"],
       ["b", "phone"],
     ]);
-    expect(stepsInWords(saved, names)).toBe("at once chat, after 1.5 min phone and a deleted channel; 2\u00a0rounds");
+    expect(stepsInWords(saved, names)).toBe("at once chat, after 90\u00a0s phone and a deleted channel; 2\u00a0rounds");
   });
 });

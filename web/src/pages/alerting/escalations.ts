@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/client";
-import { list, plural } from "../../lib/format";
+import { list, plural, span } from "../../lib/format";
 
 type Escalation = Schemas["Escalation"];
 
@@ -53,7 +53,7 @@ export function bodyOf(v: EscalationValues) {
 export function stepsInWords(of: Escalation, names: ReadonlyMap<string, string>): string {
   const steps = of.steps.map((step) => {
     const told = list(step.channels.map((id) => names.get(id) ?? "a deleted channel"));
-    return `${step.after_s === 0 ? "at once" : `after ${Math.round(step.after_s / 6) / 10} min`} ${told}`;
+    return `${step.after_s === 0 ? "at once" : `after ${span(step.after_s)}`} ${told}`;
   });
   return `${steps.join(", ")}${(of.loops ?? 2) > 1 ? `; ${plural(of.loops ?? 2, "round")}` : ""}`;
 }
