@@ -227,13 +227,10 @@ async fn read(
     let policy = resolve(&monitor, &present, monitor.looks_from.len())?;
     let start = from.saturating_sub(SignedDuration::from_millis(replay::lead(&policy)));
     let start = start.unwrap_or(from);
-    if store::replay::count(conn, key, start, to, MOST + 1).await? > MOST {
-        return Err(ApiError::invalid(
-            "from",
-            format!("begins a span with more than {MOST} results; choose a shorter one"),
-        ));
-    }
-    let told = store::replay::reports(conn, key, start, to).await?;
+    let told = store::replay::reports(conn, key, start, to, MOST).await?.ok_or_else(|| {
+        let why = format!("begins a span with more than {MOST} results; choose a shorter one");
+        ApiError::invalid("from", why)
+    })?;
     let scene = scene(conn, key, around, &monitor, (start, to)).await?;
     Ok(Past { monitor, present, scene, told, from, to, cut: oldest > asked })
 }

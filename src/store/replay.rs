@@ -12,7 +12,7 @@ use crate::domain::ids::{LocationKey, MonitorKey};
 use crate::domain::observation::{Class, Outcome, RunKind};
 
 /// How many results of a monitor began within [from, to); counting ends at `enough`.
-pub async fn count(
+async fn count(
     conn: &mut PgConnection,
     monitor: MonitorKey,
     from: Timestamp,
@@ -31,14 +31,18 @@ pub async fn count(
     .await
 }
 
-/// Results of a monitor that began within [from, to), in order of arrival. They are taken row by row as the
-/// database sends them, and kept small.
+/// Results of a monitor that began within [from, to), in order of arrival; none when there are more than `most`.
+/// They are taken row by row as the database sends them, and kept small.
 pub async fn reports(
     conn: &mut PgConnection,
     monitor: MonitorKey,
     from: Timestamp,
     to: Timestamp,
-) -> sqlx::Result<Vec<Told>> {
+    most: i64,
+) -> sqlx::Result<Option<Vec<Told>>> {
+    if count(conn, monitor, from, to, most.saturating_add(1)).await? > most {
+        return Ok(None);
+    }
     let mut rows = sqlx::query!(
         "select effective_at, late_ms, location_id, check_version, outcome, class, kind, total_us, status, disposition
          from report where monitor_id = $1 and effective_at >= $2 and effective_at < $3",
@@ -73,7 +77,7 @@ pub async fn reports(
         });
     }
     all.sort_by_key(|told| (told.received, told.location, told.at));
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// A maintenance window that kept alerts of a monitor silent, or might have.

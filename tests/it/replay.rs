@@ -6,7 +6,7 @@ use quorate::{
     api::auth::Role,
     domain::{
         decision::basis::Basis,
-        ids::LocationKey,
+        ids::{LocationKey, MonitorKey},
         observation::{Class, Outcome, RunKind},
     },
     store,
@@ -281,6 +281,16 @@ async fn what_is_too_much_or_makes_no_sense_is_refused() {
     assert_eq!(answer["results"], 6);
     // The monitor is as old as its first result: nothing is kept from before.
     assert_eq!(answer["from"].as_str().unwrap()[..16], past.at(0)[..16]);
+    let key: i32 = sqlx::query_scalar("select monitor_id from monitor")
+        .fetch_one(past.api.db.pool())
+        .await
+        .unwrap();
+    let (from, to) = (past.start - SignedDuration::from_hours(1), past.api.clock.now());
+    for (most, taken) in [(7, Some(6)), (6, Some(6)), (5, None)] {
+        let mut conn = past.api.db.pool().acquire().await.unwrap();
+        let all = store::replay::reports(&mut conn, MonitorKey(key), from, to, most).await.unwrap();
+        assert_eq!(all.map(|all| all.len()), taken, "at most {most}");
+    }
     let mut refused = false;
     for _ in 0..12 {
         refused |= post(json!({})).await.status.as_u16() == 429;
