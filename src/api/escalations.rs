@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::json;
 use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -88,9 +88,17 @@ pub struct ChangeEscalation {
 #[serde(deny_unknown_fields)]
 pub struct EscalationStepForm {
     /// Since the incident opened, 0 to 86400 seconds; time acknowledged or under maintenance is not counted.
+    #[serde(deserialize_with = "seconds")]
     pub after_s: u32,
     /// Ids or names, 1 to 20.
     pub channels: Vec<String>,
+}
+
+/// Whole seconds; what is no number of ours is refused in the words of what a step can have.
+fn seconds<'de, D: Deserializer<'de>>(given: D) -> Result<u32, D::Error> {
+    let given = f64::deserialize(given)?;
+    let fits = given.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&given);
+    if fits { Ok(given as u32) } else { Err(de::Error::custom(Step::out_of_range())) }
 }
 
 /// All policies by name.

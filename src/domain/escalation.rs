@@ -49,6 +49,18 @@ pub struct Step {
     pub channels: Vec<Uuid>,
 }
 
+const STEP: Span = (0, 86_400, "a day");
+const ACK: Span = (300, 7 * 86_400, "7 days");
+const REMINDER: Span = (300, 86_400, "a day");
+
+/// The least and the most in seconds, and the most in words.
+type Span = (u32, u32, &'static str);
+
+/// Why seconds are refused.
+fn out_of((least, most, words): Span) -> String {
+    format!("must be a whole number of seconds from {least} to {most}, which is {words}")
+}
+
 fn two() -> u32 {
     2
 }
@@ -84,20 +96,15 @@ impl Policy {
                 return Err(Invalid::new(format!("steps[{i}].after_s"), why));
             }
         }
-        let range = |field: &str, value: u32, least: u32, most: u32| match value {
-            v if (least..=most).contains(&v) => Ok(()),
-            v => Err(Invalid::new(field, format!("{v} is out of range: {least} to {most}"))),
-        };
-        range("loops", self.loops, 1, 10)?;
+        if !(1..=10).contains(&self.loops) {
+            return Err(Invalid::new("loops", format!("is {}: 1 to 10 can be", self.loops)));
+        }
         if self.loops > 1 && self.steps.iter().any(|step| step.after() >= ROUND) {
             let why = "the second round begins after 3600 s: let the last step come before, or take one round";
             return Err(Invalid::new(format!("steps[{}].after_s", n - 1), why));
         }
-        range("ack_timeout_s", self.ack_timeout_s, 300, 7 * 86_400)?;
-        match self.reminder_s {
-            Some(seconds) => range("reminder_s", seconds, 300, 86_400),
-            None => Ok(()),
-        }
+        within("ack_timeout_s", self.ack_timeout_s, ACK)?;
+        self.reminder_s.map_or(Ok(()), |seconds| within("reminder_s", seconds, REMINDER))
     }
 
     /// The same with channels that are told at once beside the steps.
@@ -163,16 +170,25 @@ impl Policy {
     }
 }
 
+fn within(field: &str, value: u32, span: Span) -> Result<(), Invalid> {
+    match (span.0..=span.1).contains(&value) {
+        true => Ok(()),
+        false => Err(Invalid::new(field, out_of(span))),
+    }
+}
+
 impl Step {
+    /// Why seconds that no step can have are refused.
+    pub fn out_of_range() -> String {
+        out_of(STEP)
+    }
+
     fn after(&self) -> Millis {
         Millis::from(self.after_s) * 1_000
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if self.after_s > 86_400 {
-            let why = format!("{} is out of range: 0 to 86400 seconds", self.after_s);
-            return Err(Invalid::new("after_s", why));
-        }
+        within("after_s", self.after_s, STEP)?;
         let n = self.channels.len();
         if !(1..=MOST_CHANNELS).contains(&n) {
             return Err(Invalid::new("channels", format!("has {n}: 1 to {MOST_CHANNELS} can be")));

@@ -302,7 +302,16 @@ async fn policies_are_refused_by_field_and_saved_by_revision() {
     let backwards =
         json!([{ "after_s": 60, "channels": ["chat"] }, { "after_s": 0, "channels": ["boss"] }]);
     api.post("escalations", new(backwards)).await.refuses(422, "steps[1].after_s");
+    for late in [json!(86_401), json!(-1), json!(1.5), json!(1e30), json!(u64::MAX)] {
+        let step = json!([{ "after_s": late, "channels": ["chat"] }]);
+        let why = api.post("escalations", new(step)).await.refuses(422, "steps[0].after_s");
+        assert!(why.contains("from 0 to 86400, which is a day"), "{why}");
+    }
     let path = format!("escalations/{}", text(&policy["id"]));
+    for (field, words) in [("ack_timeout_s", "7 days"), ("reminder_s", "a day")] {
+        let why = api.patch(&path, json!({ field: 1_000_000_000 })).await.refuses(422, field);
+        assert!(why.contains(words), "{why}");
+    }
     let off = api.patch(&path, json!({ "reminder_s": null })).await.is(200);
     assert_eq!((&off["reminder_s"], &off["revision"]), (&Value::Null, &json!(2)));
     let stale = [
