@@ -24,7 +24,7 @@ use crate::{
     domain::{
         ids::LocationKey,
         location::{
-            health::{CLEAN_ROUNDS, Health, LONGEST_TRUST, REACH, Trust},
+            health::{CLEAN_ROUNDS, Health, LONGEST_TRUST, REACH, REVIEW, Trust},
             selfcheck::{Reference, SelfCheck},
         },
     },
@@ -227,6 +227,7 @@ pub struct Healths {
     counts: BTreeMap<LocationKey, i64>,
     divergences: Vec<DissentRow>,
     references: Vec<(LocationKey, AgentReferences)>,
+    read_at: Timestamp,
 }
 
 /// What a location shows of it.
@@ -238,6 +239,7 @@ pub struct Shown {
     pub dissents: Vec<LocationDissent>,
     pub dissent_count: i64,
     pub divergent: Vec<LocationDissent>,
+    pub review_since: Option<At>,
 }
 
 impl Healths {
@@ -256,6 +258,7 @@ impl Healths {
             dissents: store::location_read::dissents(conn).await?,
             counts: store::location_health::dissents(conn).await?.into_iter().collect(),
             divergences: store::location_read::divergences(conn).await?,
+            read_at: now,
         })
     }
 
@@ -272,7 +275,10 @@ impl Healths {
             .collect()
         };
         let trust = self.trusts.iter().find(|row| row.location == location);
+        let recent = |at: &Timestamp| self.read_at.duration_since(*at) < REVIEW;
+        let review = row.as_ref().and_then(|row| row.review_at).filter(recent);
         Shown {
+            review_since: review.map(At),
             doubt: row.as_ref().and_then(|row| doubt(&row.health, &row.evidence)),
             trust: trust.map(|row| LocationTrust {
                 kind: row.kind,

@@ -52,6 +52,9 @@ pub struct Location {
     pub health_since: Option<At>,
     /// Null: nothing is against it, and enough clean time has passed.
     pub doubt: Option<LocationDoubt>,
+    /// Since when it is under review: so many monitors began to fail at once, there or everywhere, that its agents
+    /// check their own network anew. Null when they were not asked to within the last half minute.
+    pub review_since: Option<At>,
     /// What somebody said of it by hand, while it holds.
     pub trust: Option<LocationTrust>,
     /// By agent that is online; empty with fewer than three references, and then that rule is off.
@@ -345,6 +348,7 @@ fn shown(row: LocationRow, agents: &[AgentRow], found: Shown, now: Timestamp) ->
         health,
         health_since,
         doubt: found.doubt,
+        review_since: found.review_since,
         trust: found.trust,
         references: found.references,
         dissents: found.dissents,

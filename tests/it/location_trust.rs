@@ -94,6 +94,44 @@ async fn a_location_shows_what_is_against_it_and_a_word_by_hand_wins_until_its_t
     assert_eq!(api.delete(&path).await.is(200)["trust"], Value::Null);
 }
 
+/// What many monitors begin to fail at together is itself looked into, and says so as long as that lasts.
+#[tokio::test]
+async fn a_location_under_review_says_so_for_half_a_minute() {
+    let api = Api::start().await;
+    for name in ["eu", "us", "ap"] {
+        api.location(name).await;
+    }
+    let mut monitors = Vec::new();
+    for n in 0..6 {
+        monitors.push(text(&api.monitor(&format!("shop {n}")).await["id"]));
+    }
+    for (seq, monitor) in (1..).zip(&monitors) {
+        api.all_say(monitor, seq, Outcome::Pass).await;
+    }
+    api.later(30);
+    let eu: (uuid::Uuid, i16) =
+        sqlx::query_as("select agent_id, location_id from agent order by location_id limit 1")
+            .fetch_one(api.db.pool())
+            .await
+            .unwrap();
+    let eu = (eu.0, quorate::domain::ids::LocationKey(eu.1));
+    let reviewed = async || -> Vec<bool> {
+        locations(&api).await.iter().map(|one| !one["review_since"].is_null()).collect()
+    };
+    for (seq, monitor) in (7..).zip(&monitors) {
+        let fewer = seq < 11;
+        api.says(eu, monitor, seq, Outcome::Fail).await;
+        if fewer {
+            assert_eq!(reviewed().await, [false, false, false], "{seq}");
+        }
+    }
+    assert_eq!(reviewed().await, [true, false, false]);
+    let since = text(&locations(&api).await[0]["review_since"]);
+    assert_eq!(since.parse::<jiff::Timestamp>().unwrap(), api.clock.now());
+    api.later(30);
+    assert_eq!(reviewed().await, [false, false, false]);
+}
+
 #[tokio::test]
 async fn a_word_by_hand_takes_the_vote_at_once_and_its_end_gives_it_back() {
     let api = Api::start().await;

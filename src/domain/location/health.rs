@@ -20,6 +20,8 @@ pub const HOLD: Millis = 300_000;
 pub const LONGEST_HOLD: Millis = 3_600_000;
 /// A doubt so soon after the last one is a repeat, and is held twice as long.
 pub const REPEAT: Millis = 24 * 3_600_000;
+/// A review lasts so long: fresh self-checks are asked for, and the next look judges by them.
+pub const REVIEW: jiff::SignedDuration = jiff::SignedDuration::from_secs(30);
 /// Results from so long before a quarantine on are left out of the location's own figures.
 pub const REACH: Millis = 60_000;
 /// Fewer monitors say nothing about a location.

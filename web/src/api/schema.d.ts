@@ -601,8 +601,9 @@ export interface paths {
         put?: never;
         /**
          * Acknowledges an open incident: somebody is at it. Escalation and reminders stop until the acknowledgement
-         *     ends, by itself (`acked_until`) or by a rise in severity. With it all that share its alert are acknowledged:
-         *     one alert, one answer. Those who have heard of it hear who is at it. Harmless when it is already acknowledged.
+         *     ends, by itself (`acked_until`) or by a rise in severity. With it all that share its alert are acknowledged, of a
+         *     fleet or because their monitors went down together: one alert, one answer. Those who have heard of it hear who is
+         *     at it. Harmless when it is already acknowledged.
          */
         post: operations["acknowledge_incident"];
         delete?: never;
@@ -2194,6 +2195,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AcknowledgedIncident: components["schemas"]["Incident"] & {
+            /** @description How many incidents this acknowledged, with those that share its alert; 0 when all of them were before. */
+            acknowledged: number;
+        };
         Acknowledgement: {
             /** @description What those who know of it are told with it; 1 to 4,000 characters. */
             note?: string | null;
@@ -4368,6 +4373,7 @@ export interface components {
                 references: components["schemas"]["AgentReferences"][];
                 /** @description Continent or user group. */
                 region: string;
+                review_since?: components["schemas"]["Instant"] | null;
                 /** @description Runs beside the coordinator under a pretended name: it shares this machine's line. */
                 simulated: boolean;
                 trust?: components["schemas"]["LocationTrust"] | null;
@@ -4926,6 +4932,7 @@ export interface components {
             references: components["schemas"]["AgentReferences"][];
             /** @description Continent or user group. */
             region: string;
+            review_since?: components["schemas"]["Instant"] | null;
             /** @description Runs beside the coordinator under a pretended name: it shares this machine's line. */
             simulated: boolean;
             trust?: components["schemas"]["LocationTrust"] | null;
@@ -8900,7 +8907,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Incident"];
+                    "application/json": components["schemas"]["AcknowledgedIncident"];
                 };
             };
             "4XX": components["responses"]["Error"];

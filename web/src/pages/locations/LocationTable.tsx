@@ -101,7 +101,8 @@ function Row(props: { location: Location; now: number; actions: LocationActions 
     <tr className={edge && `edged edge-${edge}`}>
       <th scope="row">
         {location.name} {location.simulated && <span className="tag">simulated</span>}{" "}
-        {location.trust && <span className="tag">by hand</span>}
+        {location.trust && <span className="tag">by hand</span>}{" "}
+        {location.review_since && <span className="tag">under review</span>}
       </th>
       <td>
         <StateWord state={location.health} />

@@ -14,10 +14,11 @@ import { useNow } from "../../lib/ticker";
 import { useUrlState } from "../../lib/useUrlState";
 import { DoubtCard } from "./DoubtCard";
 import { Enrol } from "./Enrol";
+import { HistoryCard } from "./HistoryCard";
 import { LocationForm } from "./LocationForm";
 import { LocationTable } from "./LocationTable";
 import { type Asked, TrustDialog } from "./Trust";
-import { divergentNote, locationsSentence, overCap, simulatedNote } from "./words";
+import { divergentNote, locationsSentence, overCap, reviewNote, simulatedNote } from "./words";
 
 type Location = Schemas["Location"];
 
@@ -42,7 +43,7 @@ export function LocationsPage() {
   const toEnrol = find(enrolling);
   const note = simulatedNote(items);
   const over = overCap(items);
-  const divergent = divergentNote(items, now);
+  const notes = [reviewNote(items), divergentNote(items, now)].filter((one) => one !== null).join(" ");
   const take = (location: Location) =>
     untrust.mutate(
       { params: { path: { id: location.id } } },
@@ -85,7 +86,7 @@ export function LocationsPage() {
           }
         />
       ))}
-      <Card title="Locations" footer={divergent} beside={locations.data && plural(items.length, "location")}>
+      <Card title="Locations" footer={notes} beside={locations.data && plural(items.length, "location")}>
         {locations.isPending && <Loading rows={3} />}
         {locations.isError && <Failed error={locations.error} retry={() => void locations.refetch()} />}
         {locations.data && items.length === 0 && (
@@ -127,6 +128,7 @@ export function LocationsPage() {
           />
         )}
       </Card>
+      {items.length > 0 && <HistoryCard locations={items} now={now} />}
       <TrustDialog asked={asked} close={() => setAsked(null)} done={() => void refresh()} />
       <Modal opened={adding !== "" && role("admin")} onClose={() => setAdding("")} title="Add a location">
         <LocationForm

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
-import { divergentNote, locationsSentence, overCap } from "./words";
+import { divergentNote, endedWords, locationsSentence, overCap, reviewNote } from "./words";
 
 type Location = Schemas["Location"];
 
@@ -57,5 +57,21 @@ describe("the sentence of the locations page", () => {
       "sin disagrees alone on partner-api; its vote there is set aside for",
     );
     expect(divergentNote([location("eu")], 0)).toBeNull();
+  });
+});
+
+describe("what is looked into, and what was", () => {
+  it("names those under review", () => {
+    const since = "2026-11-29T12:00:00Z";
+    expect(reviewNote([location("eu"), location("us")])).toBeNull();
+    expect(reviewNote([location("eu"), location("us", { review_since: since })])).toMatch(/^us is under review: /);
+    const both = [location("eu", { review_since: since }), location("us", { review_since: since })];
+    expect(reviewNote(both)).toMatch(/^eu and us are under review: .* their own network/);
+  });
+
+  it("says how a quarantine ended", () => {
+    expect(endedWords({ until: null, released: null })).toBe("it goes on");
+    expect(endedWords({ until: "2026-11-29T12:00:00Z", released: "clean" })).toBe("nothing more was found");
+    expect(endedWords({ until: "2026-11-29T12:00:00Z", released: "something new" })).toBe("it ended");
   });
 });

@@ -79,3 +79,23 @@ export function worstClock(location: Location): number | null {
   const offsets = location.agents.map((a) => a.clock_offset_ms).filter((o): o is number => o != null);
   return offsets.sort((a, b) => Math.abs(b) - Math.abs(a))[0] ?? null;
 }
+
+/** How a quarantine ended, in words. */
+export function endedWords(one: Pick<Schemas["Quarantine"], "until" | "released">): string {
+  if (!one.until) return "it goes on";
+  const words: Record<string, string> = {
+    clean: "nothing more was found",
+    over_cap: "too many locations were in doubt",
+    believed: "somebody said to believe it",
+    disabled: "it was switched off",
+  };
+  return words[one.released ?? ""] ?? "it ended";
+}
+
+/** What it means that locations are under review; null while none is. */
+export function reviewNote(locations: readonly Location[]): string | null {
+  const names = locations.filter((l) => l.review_since != null).map((l) => l.name);
+  if (names.length === 0) return null;
+  const one = names.length === 1;
+  return `${list(names)} ${one ? "is" : "are"} under review: many monitors began to fail at once, so ${one ? "its" : "their"} own network is checked anew.`;
+}
