@@ -47,15 +47,18 @@ type Came = (Result<Path<Uuid>, PathRejection>, Result<Query<Key>, QueryRejectio
 async fn ask(State(state): State<AppState>, came: Came) -> Response {
     let look = async {
         let mut conn = state.pool.acquire().await?;
-        let (link, who) = opened(&mut conn, &state, came).await?;
+        let (link, who, channel) = opened(&mut conn, &state, came).await?;
         let row = find(&mut conn, link.incident).await?;
-        let open = open_of(&mut conn, &row).await?;
-        Ok((row, who, open))
+        if !open_of(&mut conn, &row).await? {
+            return Ok((row, None));
+        }
+        let asks = !is_taken(&mut conn, &row, channel).await?;
+        Ok((row, Some(asks.then_some(who))))
     };
     match look.await {
-        Ok((row, _, false)) => over(&row),
-        Ok((row, _, true)) if row.acked_at.is_some() => taken(&row),
-        Ok((row, who, true)) => {
+        Ok((row, None)) => over(&row),
+        Ok((row, Some(None))) => taken(&row, 1),
+        Ok((row, Some(Some(who)))) => {
             let since = row.started_at.to_zoned(TimeZone::UTC).strftime("%a %-d %b %H:%M UTC");
             let title = format!("Acknowledge {}?", name(&row));
             let body = html! {
@@ -74,30 +77,41 @@ async fn act(State(state): State<AppState>, came: Came) -> Response {
     let now = state.clock.now();
     let done = async {
         let mut tx = state.pool.begin().await?;
-        let (link, who) = opened(&mut tx, &state, came).await?;
+        let (link, who, channel) = opened(&mut tx, &state, came).await?;
         let row = find(&mut tx, link.incident).await?;
         if !open_of(&mut tx, &row).await? {
-            return Ok((row, false));
+            return Ok((row, None));
         }
-        let by = acks::By { name: &who, note: None, but: None };
-        acknowledge(&mut tx, link.incident, by, &json!({}), now).await?;
+        let by = acks::By { name: &who, note: None, through: &[channel], but: None };
+        let count = acknowledge(&mut tx, link.incident, by, &json!({}), now).await?;
         let row = find(&mut tx, link.incident).await?;
         tx.commit().await?;
-        Ok((row, true))
+        Ok((row, Some(count)))
     };
     match done.await {
-        Ok((row, false)) => over(&row),
-        Ok((row, true)) => taken(&row),
+        Ok((row, None)) => over(&row),
+        Ok((row, Some(count))) => taken(&row, count),
         Err(error) => refused(error),
     }
 }
 
-/// What a link stands for, and who comes by it: the address that it went to, or the channel's name.
+/// Whether somebody is at all that was told together through a channel.
+async fn is_taken(conn: &mut PgConnection, row: &Row, channel: Uuid) -> ApiResult<bool> {
+    for (_, one) in acks::together(conn, row, &[channel]).await? {
+        if find(conn, one).await?.acked_at.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What a link stands for, who comes by it (the address that it went to, or the channel's name), and through which
+/// channel.
 async fn opened(
     conn: &mut PgConnection,
     state: &AppState,
     came: Came,
-) -> ApiResult<(AckLink, String)> {
+) -> ApiResult<(AckLink, String, Uuid)> {
     let gone = ApiError::NotFound("link");
     let (Ok(Path(channel)), Ok(Query(key))) = came else { return Err(gone) };
     let Some(link) = AckLink::read(&state.sealer, channel, &key.t, state.clock.now()) else {
@@ -108,7 +122,7 @@ async fn opened(
         true => format!("somebody in {}", channel.name),
         false => link.to.clone(),
     };
-    Ok((link, who))
+    Ok((link, who, channel.id))
 }
 
 fn name(row: &Row) -> &str {
@@ -118,10 +132,12 @@ fn name(row: &Row) -> &str {
     monitor.or(fleet).or(slo).unwrap_or("this incident")
 }
 
-fn taken(row: &Row) -> Response {
+/// `count` incidents of one alert were acknowledged.
+fn taken(row: &Row, count: usize) -> Response {
     let by = row.acked_by.as_deref().unwrap_or("Somebody");
     let body = html! {
         p { (by) " is at it. Nobody else is called for now." }
+        @if count > 1 { p { "That goes for all " (count) " incidents of the alert." } }
         p { (row.sentence) }
     };
     page(StatusCode::OK, &format!("{} is acknowledged.", name(row)), &body)

@@ -31,7 +31,10 @@ use crate::{
         secret::Secret,
     },
     notify,
-    store::{self, incidents_read::IncidentRow},
+    store::{
+        self,
+        incidents_read::{EventRow, IncidentRow},
+    },
     triage::acks,
 };
 
@@ -190,7 +193,7 @@ async fn act(
     if !open_of(conn, row).await? {
         return unchanged("The incident is over.");
     }
-    let events = store::incidents_read::events(conn, row.monitor, row.incident).await?;
+    let events = history(conn, line, row).await?;
     let before: Vec<Before<'_>> = events
         .iter()
         .map(|one| {
@@ -213,19 +216,27 @@ async fn act(
         Act::Acknowledge => {
             // PagerDuty knows of it already. A chat is where people read who is at it, so that it is told.
             let but = (line.kind == ChannelKind::PagerDuty).then_some(line.channel);
-            let by = acks::By { name: who, note: None, but };
+            let by = acks::By { name: who, note: None, through: &line.theirs, but };
             match acknowledge(conn, row.incident, by, &data, now).await? {
                 0 => {
                     let other = row.acked_by.as_deref().unwrap_or("Somebody");
                     unchanged(&format!("{other} is at it already."))
                 }
-                _ => Ok((true, format!("{who} is at it. Calls and reminders stop for a while."))),
+                1 => Ok((true, format!("{who} is at it. Calls and reminders stop for a while."))),
+                n => Ok((
+                    true,
+                    format!(
+                        "{who} is at it, {n} incidents of one alert. Calls and reminders stop for a while."
+                    ),
+                )),
             }
         }
-        Act::TakeBack => match take_back(conn, row.incident, who, &data, now).await? {
-            0 => unchanged("It is not acknowledged."),
-            _ => Ok((true, "The acknowledgement is taken back.".to_owned())),
-        },
+        Act::TakeBack => {
+            match take_back(conn, row.incident, (who, &line.theirs), &data, now).await? {
+                0 => unchanged("It is not acknowledged."),
+                _ => Ok((true, "The acknowledgement is taken back.".to_owned())),
+            }
+        }
         Act::Close => {
             // Only what is probed says that it is over; until then those who wait for it are called on.
             let text = format!(
@@ -235,4 +246,22 @@ async fn act(
             Ok((true, text))
         }
     }
+}
+
+/// What happened to the incident and to what is told with it, oldest first.
+async fn history(
+    conn: &mut PgConnection,
+    line: &Line,
+    row: &IncidentRow,
+) -> ApiResult<Vec<EventRow>> {
+    let mut all = acks::together(conn, row, &line.theirs).await?;
+    all.push((row.monitor, row.incident));
+    all.sort_unstable();
+    all.dedup();
+    let mut events = Vec::new();
+    for (monitor, incident) in all {
+        events.extend(store::incidents_read::events(conn, monitor, incident).await?);
+    }
+    events.sort_by_key(|event| event.at);
+    Ok(events)
 }

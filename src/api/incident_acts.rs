@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -44,25 +44,34 @@ pub struct Note {
     pub text: String,
 }
 
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct AcknowledgedIncident {
+    #[serde(flatten)]
+    pub incident: Incident,
+    /// How many incidents this acknowledged, with those that share its alert; 0 when all of them were before.
+    pub acknowledged: usize,
+}
+
 /// Acknowledges an open incident: somebody is at it. Escalation and reminders stop until the acknowledgement
-/// ends, by itself (`acked_until`) or by a rise in severity. With it all that share its alert are acknowledged:
-/// one alert, one answer. Those who have heard of it hear who is at it. Harmless when it is already acknowledged.
+/// ends, by itself (`acked_until`) or by a rise in severity. With it all that share its alert are acknowledged, of a
+/// fleet or because their monitors went down together: one alert, one answer. Those who have heard of it hear who is
+/// at it. Harmless when it is already acknowledged.
 #[utoipa::path(post, path = "/incidents/{id}/ack", tag = "incidents", extensions(("x-role" = json!("editor"))),
-    params(("id" = Uuid, Path)), request_body = Acknowledgement, responses((status = 200, body = Incident)))]
+    params(("id" = Uuid, Path)), request_body = Acknowledgement, responses((status = 200, body = AcknowledgedIncident)))]
 async fn acknowledge_incident(
     State(state): State<AppState>,
     Editor(caller): Editor,
     Path(id): Path<Uuid>,
     Optional(form): Optional<Acknowledgement>,
-) -> ApiResult<Json<Incident>> {
+) -> ApiResult<Json<AcknowledgedIncident>> {
     let now = state.clock.now();
     let note = form.note.as_deref().map(|text| checked("note", text)).transpose()?;
     let mut tx = state.pool.begin().await?;
-    let by = acks::By { name: &caller.name, note, but: None };
-    acknowledge(&mut tx, id, by, &json!({}), now).await?;
+    let by = acks::By { name: &caller.name, note, through: &[], but: None };
+    let acknowledged = acknowledge(&mut tx, id, by, &json!({}), now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
-    Ok(Json(incident))
+    Ok(Json(AcknowledgedIncident { incident, acknowledged }))
 }
 
 /// Takes an acknowledgement back, of all that share the alert. Those who have heard of it hear that, and
@@ -77,7 +86,7 @@ async fn unacknowledge_incident(
 ) -> ApiResult<Json<Incident>> {
     let now = state.clock.now();
     let mut tx = state.pool.begin().await?;
-    take_back(&mut tx, id, &caller.name, &json!({}), now).await?;
+    take_back(&mut tx, id, (&caller.name, &[]), &json!({}), now).await?;
     let incident = load(&mut tx, id, now).await?;
     tx.commit().await?;
     Ok(Json(incident))
@@ -175,10 +184,10 @@ pub(super) async fn acknowledge(
     now: Timestamp,
 ) -> ApiResult<usize> {
     let row = lock_open(conn, id).await?;
-    let (done, _) = acks::acknowledge(conn, &row, by, now).await?;
+    let done = acks::acknowledge(conn, &row, by, now).await?;
     let sentence = format!("{} is at it.", by.name);
     for one in &done {
-        event(conn, (row.monitor, *one), "acked", (by.name, &sentence), data, now).await?;
+        event(conn, *one, "acked", (by.name, &sentence), data, now).await?;
     }
     if let Some(note) = by.note {
         event(conn, (row.monitor, id), "note", (by.name, note), &json!({}), now).await?;
@@ -186,19 +195,19 @@ pub(super) async fn acknowledge(
     Ok(done.len())
 }
 
-/// Takes an acknowledgement back in the caller's transaction, as [`acknowledge`] gives it.
+/// Takes an acknowledgement back in the caller's transaction, as [`acknowledge`] gives it; `through` as there.
 pub(super) async fn take_back(
     conn: &mut PgConnection,
     id: Uuid,
-    by: &str,
+    (by, through): (&str, &[Uuid]),
     data: &Value,
     now: Timestamp,
 ) -> ApiResult<usize> {
     let row = lock_open(conn, id).await?;
     let sentence = format!("{by} took the acknowledgement back.");
-    let done = acks::take_back(conn, &row, by, now).await?;
+    let done = acks::take_back(conn, &row, by, through, now).await?;
     for one in &done {
-        event(conn, (row.monitor, *one), "unacked", (by, &sentence), data, now).await?;
+        event(conn, *one, "unacked", (by, &sentence), data, now).await?;
     }
     Ok(done.len())
 }
@@ -213,25 +222,27 @@ async fn lock_open(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
 
 /// Whether an incident, or one that shares its alert, is open.
 pub(super) async fn open_of(conn: &mut PgConnection, row: &Row) -> ApiResult<bool> {
-    match (&row.fleet, row.resolved_at) {
-        (_, None) => Ok(true),
-        (Some(fleet), Some(_)) => {
-            let open = store::fleet_incidents::open_together(conn, fleet.key, row.incident).await?;
-            Ok(!open.is_empty())
-        }
-        (None, Some(_)) => Ok(false),
-    }
+    Ok(!acks::together(conn, row, &[]).await?.is_empty())
 }
 
-/// Takes the locks in their order: those of whom it is about, then the incident's.
+/// Takes the locks in their order: those of whom it and what is told with it are about, then the incidents'.
 pub(super) async fn lock(conn: &mut PgConnection, id: Uuid) -> ApiResult<Row> {
     let row = find(conn, id).await?;
+    let mut all = vec![(row.monitor, row.incident)];
     match (&row.fleet, &row.slo) {
         (Some(fleet), _) => store::fleet_live::lock(conn, fleet.key).await?,
         (None, Some(slo)) => store::slos::hold(conn, slo.key).await?,
-        (None, None) => store::live::lock(conn, &[row.monitor.0]).await?,
+        (None, None) => {
+            all.extend(acks::together(conn, &row, &[]).await?);
+            let monitors: Vec<i32> = all.iter().map(|(monitor, _)| monitor.0).collect();
+            store::live::lock(conn, &monitors).await?;
+        }
     }
-    store::incidents::lock(conn, row.monitor, id).await?;
+    all.sort_unstable();
+    all.dedup();
+    for (monitor, incident) in all {
+        store::incidents::lock(conn, monitor, incident).await?;
+    }
     find(conn, id).await
 }
 

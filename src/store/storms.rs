@@ -253,6 +253,28 @@ pub async fn postpone(
     Ok(())
 }
 
+/// Makes notices due that wait for their time and that nobody has tried to send.
+pub async fn bring_forward(
+    conn: &mut PgConnection,
+    notices: &[i64],
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "with waiting as (
+             select monitor_id, notice_no from notice
+             where notice_no = any($1) and settled_at is null and attempts = 0 and due_at > $2
+             for no key update skip locked
+         )
+         update notice n set due_at = $2
+         from waiting w where n.monitor_id = w.monitor_id and n.notice_no = w.notice_no",
+        notices,
+        now.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// Forgets what is over since before `before`, and what never got an incident's end.
 pub async fn forget(conn: &mut PgConnection, before: Timestamp) -> sqlx::Result<()> {
     sqlx::query!("delete from storm_member where over_at < $1", before.to_sqlx())

@@ -16,11 +16,12 @@ use crate::domain::{
     fields::text_map,
     ids::MonitorKey,
     incident::Severity,
-    notice::{LocationLine, Notice, NoticeKind, StormFacts, StormLine},
+    notice::{LocationLine, Notice, NoticeKind, Prompt, StormFacts, StormLine},
     storm::{self, Down, Fate, Joined, Member, Plan, Row},
 };
 use crate::store::{
     self,
+    outbox::NewNotice,
     storms::{Listed, MemberRow, NoticeRow},
 };
 
@@ -280,25 +281,13 @@ impl Thread<'_> {
         let Some(last) = store::storms::last_payload(conn, about, self.channel).await? else {
             return Ok(());
         };
-        let mut payload: Notice =
-            serde_json::from_value(last).map_err(|e| sqlx::Error::Decode(e.into()))?;
-        payload.previous_severity = Some(payload.severity);
-        payload.severity = Severity::Down;
-        payload.kind = kind;
-        payload.collapsed = false;
-        payload.decided_at = now;
-        payload.sentence = storm.sentence();
-        payload.locations = Vec::new();
-        payload.scope = None;
-        payload.incident.ended_at = None;
-        payload.incident.resolve_reason = None;
+        let mut payload = of_group(last, kind, storm, now)?;
         if kind.ends() {
             payload.incident.ended_at = self.listed.iter().filter_map(|one| one.ended_at).max();
             payload.incident.resolve_reason = Some("recovered".to_owned());
         }
-        payload.storm = Some(storm);
         let notice = store::id_at(now);
-        let new = store::outbox::NewNotice {
+        let new = NewNotice {
             notice,
             monitor: through.monitor,
             incident: through.incident,
@@ -312,6 +301,74 @@ impl Thread<'_> {
         }
         Ok(())
     }
+}
+
+/// What a channel was told last of an incident, as what is told of the whole group.
+fn of_group(
+    last: serde_json::Value,
+    kind: NoticeKind,
+    storm: StormFacts,
+    now: Timestamp,
+) -> sqlx::Result<Notice> {
+    let mut payload: Notice =
+        serde_json::from_value(last).map_err(|e| sqlx::Error::Decode(e.into()))?;
+    payload.previous_severity = Some(payload.severity);
+    payload.severity = Severity::Down;
+    payload.kind = kind;
+    payload.collapsed = false;
+    payload.decided_at = now;
+    payload.sentence = storm.sentence();
+    payload.locations = Vec::new();
+    payload.scope = None;
+    payload.incident.ended_at = None;
+    payload.incident.resolve_reason = None;
+    payload.storm = Some(storm);
+    Ok(payload)
+}
+
+/// Tells who is at incidents of a group: each channel that heard of one of them once, through the incident by which
+/// it hears of the group. An update that waits for its time is told before.
+pub(super) async fn tell_acknowledged(
+    conn: &mut PgConnection,
+    group: Uuid,
+    done: &BTreeSet<Uuid>,
+    but: Option<Uuid>,
+    prompt: Prompt,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    store::storms::lock(conn).await?;
+    let listed = store::storms::listed(conn, group).await?;
+    let mut by_channel: BTreeMap<Uuid, Vec<NoticeRow>> = BTreeMap::new();
+    for row in store::storms::notices(conn, group).await? {
+        by_channel.entry(row.channel).or_default().push(row);
+    }
+    let rules = store::channels::rules(conn).await?;
+    for rule in rules.iter().filter(|rule| rule.enabled && but != Some(rule.id)) {
+        let Some(rows) = by_channel.get(&rule.id) else { continue };
+        let plan = storm::arrange(&members(&listed, rows));
+        let through = plan.through.and_then(|id| listed.iter().find(|one| one.incident == id));
+        let concerns = rows.iter().any(|row| done.contains(&row.incident));
+        let (Some(through), false, true) = (through, plan.over, concerns) else { continue };
+        let about = (through.monitor, through.incident);
+        let Some(last) = store::storms::last_payload(conn, about, rule.id).await? else { continue };
+        let known = |one: &&Listed| rows.iter().any(|row| row.incident == one.incident);
+        let list: Vec<&Listed> = listed.iter().filter(known).collect();
+        let mut payload = of_group(last.clone(), NoticeKind::Acknowledged, facts(&list), now)?;
+        if list.len() < 2 {
+            // To this channel it is no group.
+            payload = serde_json::from_value(last).map_err(|e| sqlx::Error::Decode(e.into()))?;
+            (payload.kind, payload.decided_at) = (NoticeKind::Acknowledged, now);
+        }
+        payload.prompt = Some(prompt.clone());
+        let waiting = rows.iter().filter(|row| row.waiting).map(|row| row.no);
+        let waiting: Vec<i64> = waiting.collect();
+        store::storms::bring_forward(conn, &waiting, now).await?;
+        let (monitor, incident) = about;
+        let (notice, channel) = (store::id_at(now), rule.id);
+        let new = NewNotice { notice, monitor, incident, channel, payload, created_at: now };
+        store::outbox::insert(conn, &[new]).await?;
+    }
+    Ok(())
 }
 
 /// The open ones first; at most [`storm::LISTED`] by name.

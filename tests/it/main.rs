@@ -72,6 +72,7 @@ mod slo_exchange;
 mod slo_requests;
 mod status_pages;
 mod status_public;
+mod storm_acks;
 mod storms;
 mod support;
 mod triage;

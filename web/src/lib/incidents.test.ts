@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../api/client";
-import { nameOf, severityWord, subjectOf } from "./incidents";
+import { acknowledgedWords, nameOf, severityWord, subjectOf } from "./incidents";
 
 const about = (over: object) =>
   nameOf({ monitor: null, fleet: null, title: null, subject: "", kind: "fleet", ...over } as Schemas["IncidentRow"]);
@@ -25,4 +25,17 @@ test("an incident is called after its monitor, or after its fleet and what is wr
 test("a fleet fails; only a monitor is down", () => {
   expect(severityWord({ fleet: null, kind: "monitor" }, "down")).toBeUndefined();
   expect(severityWord({ fleet: { id: "0192", name: "shop-web" }, kind: "fleet" }, "degraded")).toBe("Not as usual");
+});
+
+test("it says for how many of an alert somebody answers", () => {
+  const answer = (acknowledged: number) =>
+    acknowledgedWords({
+      monitor: { name: "checkout" },
+      subject: "monitor:0191",
+      kind: "monitor",
+      acknowledged,
+    } as never);
+  expect(answer(1)).toBe("checkout is acknowledged");
+  expect(answer(0)).toBe("checkout is acknowledged");
+  expect(answer(3)).toBe("checkout and 2 more of its alert are acknowledged");
 });

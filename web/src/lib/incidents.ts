@@ -1,6 +1,7 @@
 /** What an incident is about, in words. */
 
 import type { Schemas } from "../api/client";
+import { count } from "./format";
 
 type About = Pick<Schemas["IncidentRow"], "monitor" | "fleet" | "subject" | "title" | "slo" | "kind">;
 
@@ -18,6 +19,13 @@ export function subjectOf(incident: About): string {
   if (incident.kind === "fleet") return "a deleted fleet";
   if (incident.kind === "platform") return "Quorate";
   return "a deleted monitor";
+}
+
+/** `checkout is acknowledged`, `checkout and 2 more of its alert are acknowledged` */
+export function acknowledgedWords(answer: About & { acknowledged: number }): string {
+  const more = answer.acknowledged - 1;
+  if (more < 1) return `${subjectOf(answer)} is acknowledged`;
+  return `${subjectOf(answer)} and ${count(more)} more of its alert are acknowledged`;
 }
 
 /** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`; of our own: `Quorate cannot deliver alerts`. */

@@ -13,7 +13,7 @@ import { StateWord } from "../../components/StateMark";
 import { Failed, Loading, Refusal } from "../../components/Status";
 import { Tags } from "../../components/Tags";
 import { duration } from "../../lib/format";
-import { nameOf, severityWord, subjectOf } from "../../lib/incidents";
+import { acknowledgedWords, nameOf, severityWord } from "../../lib/incidents";
 import { useKeys } from "../../lib/keys";
 import { tellProblem } from "../../lib/tell";
 import { useNow } from "../../lib/ticker";
@@ -157,7 +157,7 @@ function Dock({ incident }: { incident: Incident }) {
       {
         onError: tellProblem,
         onSettled: refresh,
-        onSuccess: () => tellUndo(`${subjectOf(incident)} is acknowledged: calls and reminders stop.`, back),
+        onSuccess: (answer) => tellUndo(`${acknowledgedWords(answer)}: calls and reminders stop.`, back),
       },
     );
   };

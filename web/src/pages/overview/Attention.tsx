@@ -9,7 +9,7 @@ import { Seats } from "../../components/Seats";
 import { StateWord } from "../../components/StateMark";
 import { Tags } from "../../components/Tags";
 import { duration, list, plural } from "../../lib/format";
-import { nameOf, severityWord, subjectOf } from "../../lib/incidents";
+import { acknowledgedWords, nameOf, severityWord } from "../../lib/incidents";
 import { markOf, rank } from "../../lib/states";
 import { tellProblem } from "../../lib/tell";
 import { epoch, when } from "../../lib/time";
@@ -164,8 +164,8 @@ function IncidentLine({ row, monitor, now }: { row: Row; monitor: Schemas["Monit
                 {
                   onError: tellProblem,
                   onSettled: refresh,
-                  onSuccess: () =>
-                    tellUndo(`${subjectOf(row)} is acknowledged: calls and reminders stop.`, () =>
+                  onSuccess: (answer) =>
+                    tellUndo(`${acknowledgedWords(answer)}: calls and reminders stop.`, () =>
                       unack.mutate(path, { onSettled: refresh, onError: tellProblem }),
                     ),
                 },
