@@ -15,7 +15,7 @@ use super::term::{Term, TermOptions, wrap_after};
 use crate::clock::Clock;
 use crate::domain::Invalid;
 use crate::domain::address::{AllowList, AllowNet};
-use crate::domain::check::Check;
+use crate::domain::check::{Check, kind_of_url};
 use crate::domain::monitor::Timeout;
 use crate::domain::observation::{Class, Observation, Outcome};
 use crate::domain::secret::Secret;
@@ -135,7 +135,7 @@ impl From<Invalid> for Refusal {
 
 fn read(args: &ProbeArgs) -> Result<Asked, Refusal> {
     let mut value = match &args.check {
-        None => serde_json::json!({"kind": "http"}),
+        None => serde_json::json!({}),
         Some(path) => {
             let text = read_file(path).map_err(|error| {
                 Refusal::Unreadable(format!("{} cannot be read: {error}.", path.display()))
@@ -154,7 +154,8 @@ fn read(args: &ProbeArgs) -> Result<Asked, Refusal> {
     let slow_ms = map.remove("slow_ms").filter(|value| !value.is_null());
     if let Some(url) = &args.url {
         map.insert("url".into(), Value::from(url.clone()));
-        map.entry("kind").or_insert_with(|| "http".into());
+        // Whoever writes no scheme is told about that by the kind `http`.
+        map.entry("kind").or_insert_with(|| kind_of_url(url).unwrap_or("http").into());
     }
     let seconds = match (args.timeout, in_check) {
         (Some(seconds), _) => seconds,

@@ -115,6 +115,16 @@ pub struct Evidence {
     /// Every address that the name resolved to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<String>,
+    /// What else the kind of check found: the response code of DNS, its records, a banner, a dialogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+}
+
+/// One line of evidence with its name, such as `record` and `192.0.2.1`. Labels may repeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Fact {
+    pub label: String,
+    pub value: String,
 }
 
 /// Declares the failure classes once: name on the wire, number in the database, whose fault, sentence

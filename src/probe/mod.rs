@@ -3,6 +3,7 @@
 //! What one probe knows lives in its `trace::Trace`, outside the future that does the work: when the
 //! deadline drops that future, everything seen so far is still there and says which phase did not end.
 
+mod conclude;
 mod dial;
 mod http;
 mod trace;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use rustls::RootCertStore;
 use tokio::time::Instant;
 
+use self::trace::{Failure, Stage, Trace};
 use crate::domain::address::AllowList;
 use crate::domain::check::Check;
 use crate::domain::observation::{Class, Observation, Outcome, Phases};
@@ -112,9 +114,10 @@ pub async fn run_in_detail(
     cancelled: impl Future<Output = ()>,
 ) -> Observation {
     let start = Instant::now();
+    let attempt = Attempt { check, ctx, start, timeout, deadline: start + timeout };
     match check {
-        Check::Http(check) => http::run(check, ctx, start, timeout, cancelled).await,
         Check::Heartbeat(_) => not_probed(),
+        Check::Http(check) => http::run(&attempt, check, cancelled).await,
     }
 }
 
@@ -133,5 +136,57 @@ fn not_probed() -> Observation {
         certificate: None,
         assertions: Vec::new(),
         evidence: None,
+    }
+}
+
+/// One attempt: what every kind needs to know of it.
+struct Attempt<'a> {
+    /// Filled with its secrets.
+    check: &'a Check,
+    ctx: &'a Context,
+    start: Instant,
+    timeout: Duration,
+    deadline: Instant,
+}
+
+impl Attempt<'_> {
+    /// Runs the work of a kind to its end, to the deadline (`None`) or until it is cancelled.
+    async fn bounded(
+        &self,
+        cancelled: impl Future<Output = ()>,
+        work: impl Future<Output = Result<(), Failure>>,
+    ) -> Option<Result<(), Failure>> {
+        tokio::select! {
+            ended = tokio::time::timeout_at(self.deadline, work) => ended.ok(),
+            () = cancelled => Some(Err(Failure::new(
+                Class::Cancelled,
+                "The probe was stopped before it ended.",
+            ))),
+        }
+    }
+
+    /// The failure of a probe that its deadline ended before the kind's own phases began.
+    fn timed_out_before(&self, host: &str, trace: &Trace) -> Failure {
+        let limit = self.limit();
+        match trace.stage() {
+            Some(Stage::Resolve) => dial::lookup_timed_out(host, self.ctx, trace),
+            Some(Stage::Connect) => Failure::new(
+                Class::ConnectTimeout,
+                format!("No connection to {host} within {limit}."),
+            ),
+            Some(Stage::Tls) => Failure::new(
+                Class::TlsTimeout,
+                format!("The TLS handshake with {host} did not end within {limit}."),
+            ),
+            Some(Stage::FirstByte | Stage::Transfer) | None => Failure::new(
+                Class::AgentOverload,
+                format!("This agent was too busy to go on within {limit}."),
+            ),
+        }
+    }
+
+    /// The timeout for people: `10 s`, `0.3 s`.
+    fn limit(&self) -> String {
+        format!("{}\u{a0}s", (self.timeout.as_secs_f64() * 1000.0).round() / 1000.0)
     }
 }

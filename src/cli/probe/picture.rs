@@ -202,6 +202,13 @@ fn facts(term: &Term, seen: &Observation, width: usize, label_width: usize) -> V
     if let Some(size) = seen.size {
         fact("answer", answer_text(seen, size));
     }
+    // What the kind of check found beside; a label that repeats stands once.
+    let mut before = "";
+    for found in seen.evidence.iter().flat_map(|evidence| &evidence.facts) {
+        let label = if found.label == before { "" } else { found.label.as_str() };
+        before = &found.label;
+        fact(label, safe(&found.value));
+    }
     if let Some(certificate) = &seen.certificate {
         let fails = seen.outcome != Outcome::Pass;
         let about_it = matches!(seen.class, Some(class) if class.name().starts_with("tls_"));

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::literal::Literal;
-use super::{Assertion, Op, Subject};
+use super::{Assertion, Op, Quantifier, Subject};
 use crate::domain::decimal::Decimal;
 use crate::domain::fields::kind_of;
 use crate::domain::observation::{Certificate, Judged};
@@ -26,6 +26,15 @@ pub struct Seen<'a> {
     pub final_url: Option<&'a str>,
     pub redirects: Option<u64>,
     pub certificate: Option<&'a Certificate>,
+    /// The name of the response code of DNS, in capitals.
+    pub rcode: Option<&'a str>,
+    /// The records of the type that was asked for.
+    pub records: Option<&'a [String]>,
+    /// The mean round trip of the echo requests that were answered.
+    pub rtt_us: Option<u64>,
+    /// Thousandths of a percent of the echo requests that were not answered.
+    pub loss_mpct: Option<u64>,
+    pub banner: Option<&'a str>,
 }
 
 /// A decoded body.
@@ -71,7 +80,10 @@ impl Assertion {
             (Found::Missing(why), op) => (op == Op::Absent, why.clone()),
             (Found::Items(items), Op::Exists) => (true, show(items)),
             (Found::Items(items), Op::Absent) => (false, show(items)),
-            (Found::Items(items), _) => self.judge_items(items, seen),
+            (Found::Items(items), _) => match self.on {
+                Subject::Record(quantifier) => self.judge_each(items, quantifier),
+                _ => self.judge_items(items, seen),
+            },
         };
         Judged {
             on: self.on.label(),
@@ -114,6 +126,22 @@ impl Assertion {
             Some(why) if !holds => (false, format!("{shown} ({why})")),
             _ => (holds, shown),
         }
+    }
+
+    /// Here the operator is asked of each item as it stands, and the quantifier counts: `any ne x` holds as
+    /// soon as one record is another.
+    fn judge_each(&self, items: &[Item<'_>], quantifier: Quantifier) -> (bool, String) {
+        let holds = |item: &Item<'_>| match self.fit(item, false) {
+            Fit::Yes => !self.op.negative(),
+            Fit::No => self.op.negative(),
+            Fit::Unknowable(_) => false,
+        };
+        let holds = match quantifier {
+            Quantifier::Any => items.iter().any(holds),
+            Quantifier::All => items.iter().all(holds),
+            Quantifier::None => !items.iter().any(holds),
+        };
+        (holds, show(items))
     }
 
     /// The positive form of the operator: `ne` asks here whether it is equal.
@@ -184,6 +212,7 @@ impl Assertion {
 }
 
 const CUT: &str = "reading stopped at max_body, so the rest is not known";
+const NO_ANSWER: &str = "there was no answer";
 const NOT_JSON: &str = "body is not JSON";
 
 fn yes(holds: bool) -> Fit {
@@ -269,7 +298,7 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
         Subject::LatencyMs => {
             let micros = seen.latency_us.unwrap_or_default();
             let shown = format!("{}.{:03} ms", micros / 1000, micros % 1000);
-            number(seen.latency_us.map(Decimal::thousandths), shown, "there was no answer")
+            number(seen.latency_us.map(Decimal::thousandths), shown, NO_ANSWER)
         }
         Subject::Size => {
             let size = seen.body.map(|body| body.size);
@@ -278,12 +307,12 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
                 if seen.body.is_some_and(|body| body.cut) { "more than " } else { "" },
                 size.unwrap_or_default()
             );
-            number(size.map(Decimal::from), shown, "there was no answer")
+            number(size.map(Decimal::from), shown, NO_ANSWER)
         }
         Subject::Redirects => number(
             seen.redirects.map(Decimal::from),
             seen.redirects.unwrap_or_default().to_string(),
-            "there was no answer",
+            NO_ANSWER,
         ),
         Subject::CertDaysLeft => {
             let days = seen.certificate.map(|certificate| i64::from(certificate.days_left));
@@ -293,8 +322,8 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
                 no_certificate,
             )
         }
-        Subject::HttpVersion => text(seen.http_version, "there was no answer"),
-        Subject::FinalUrl => text(seen.final_url, "there was no answer"),
+        Subject::HttpVersion => text(seen.http_version, NO_ANSWER),
+        Subject::FinalUrl => text(seen.final_url, NO_ANSWER),
         Subject::CertIssuer => {
             text(seen.certificate.map(|certificate| certificate.issuer.as_str()), no_certificate)
         }
@@ -302,6 +331,25 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
             seen.certificate.map(|certificate| certificate.fingerprint.as_str()),
             no_certificate,
         ),
+        Subject::Rcode => text(seen.rcode, NO_ANSWER),
+        Subject::Record(_) => match seen.records {
+            None => Found::Missing(format!("missing: {NO_ANSWER}")),
+            Some([]) => Found::Missing("missing: there is no such record".into()),
+            Some(records) => {
+                Found::Items(records.iter().map(|record| Item::Text(record)).collect())
+            }
+        },
+        Subject::RttMs => {
+            let micros = seen.rtt_us.unwrap_or_default();
+            let shown = format!("{}.{:03} ms", micros / 1000, micros % 1000);
+            number(seen.rtt_us.map(Decimal::thousandths), shown, "there was no reply")
+        }
+        Subject::LossPct => {
+            let parts = seen.loss_mpct.unwrap_or_default();
+            let shown = format!("{}.{:03} %", parts / 1000, parts % 1000);
+            number(seen.loss_mpct.map(Decimal::thousandths), shown, "nothing was sent")
+        }
+        Subject::Banner => text(seen.banner, "the server said nothing"),
     }
 }
 

@@ -28,6 +28,15 @@ pub struct Assertion {
     literal: Literal,
 }
 
+/// How many of several records a condition must hold for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Quantifier {
+    #[default]
+    Any,
+    All,
+    None,
+}
+
 /// What is looked at.
 #[derive(Debug, Clone)]
 pub enum Subject {
@@ -44,6 +53,14 @@ pub enum Subject {
     CertDaysLeft,
     CertIssuer,
     CertFingerprint,
+    /// The response code of DNS by its name: `NOERROR`, `NXDOMAIN`.
+    Rcode,
+    /// The records of a DNS answer, as text.
+    Record(Quantifier),
+    RttMs,
+    LossPct,
+    /// The first thing that a server says.
+    Banner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +119,14 @@ impl Assertion {
         let op_name = fields.required_string("op")?;
         let op = Op::parse(&op_name)?;
         let value = fields.take_even_null("value");
-        fields.finish(&["on", "op", "value", "name (of a header)", "path (of json)"])?;
+        fields.finish(&[
+            "on",
+            "op",
+            "value",
+            "name (of a header)",
+            "path (of json)",
+            "quantifier (of record)",
+        ])?;
         let literal = Literal::read(&on, op, value.as_ref())?;
         Ok(Self { on, op, value: value.unwrap_or(Value::Null), literal })
     }
@@ -159,6 +183,9 @@ impl Assertion {
         match &self.on {
             Subject::Header(name) => _ = map.insert("name".into(), Value::from(name.clone())),
             Subject::Json(path) => _ = map.insert("path".into(), Value::from(path.as_str())),
+            Subject::Record(quantifier) if *quantifier != Quantifier::default() => {
+                map.insert("quantifier".into(), Value::from(quantifier.name()));
+            }
             _ => {}
         }
         map.insert("op".into(), Value::from(self.op.name()));
@@ -196,6 +223,11 @@ impl Subject {
             "cert_days_left" => Subject::CertDaysLeft,
             "cert_issuer" => Subject::CertIssuer,
             "cert_fingerprint" => Subject::CertFingerprint,
+            "rcode" => Subject::Rcode,
+            "record" => Subject::Record(Quantifier::parse(fields.string("quantifier")?)?),
+            "rtt_ms" => Subject::RttMs,
+            "loss_pct" => Subject::LossPct,
+            "banner" => Subject::Banner,
             other => return Err(Invalid::given("on", other, "is not a known subject")),
         })
     }
@@ -215,6 +247,11 @@ impl Subject {
             Subject::CertDaysLeft => "cert_days_left",
             Subject::CertIssuer => "cert_issuer",
             Subject::CertFingerprint => "cert_fingerprint",
+            Subject::Rcode => "rcode",
+            Subject::Record(_) => "record",
+            Subject::RttMs => "rtt_ms",
+            Subject::LossPct => "loss_pct",
+            Subject::Banner => "banner",
         }
     }
 
@@ -223,6 +260,9 @@ impl Subject {
         match self {
             Subject::Header(name) => format!("header {name}"),
             Subject::Json(path) => path.as_str().to_owned(),
+            Subject::Record(Quantifier::Any) => "any record".to_owned(),
+            Subject::Record(Quantifier::All) => "all records".to_owned(),
+            Subject::Record(Quantifier::None) => "no record".to_owned(),
             other => other.name().to_owned(),
         }
     }
@@ -230,16 +270,43 @@ impl Subject {
     fn nature(&self) -> Nature {
         match self {
             Subject::Status => Nature::Status,
-            Subject::LatencyMs | Subject::Size | Subject::Redirects | Subject::CertDaysLeft => {
-                Nature::Number
-            }
+            Subject::LatencyMs
+            | Subject::Size
+            | Subject::Redirects
+            | Subject::CertDaysLeft
+            | Subject::RttMs
+            | Subject::LossPct => Nature::Number,
             Subject::Header(_)
             | Subject::Body
             | Subject::HttpVersion
             | Subject::FinalUrl
             | Subject::CertIssuer
-            | Subject::CertFingerprint => Nature::Text,
+            | Subject::CertFingerprint
+            | Subject::Rcode
+            | Subject::Record(_)
+            | Subject::Banner => Nature::Text,
             Subject::Json(_) => Nature::Json,
+        }
+    }
+}
+
+impl Quantifier {
+    fn parse(name: Option<String>) -> Result<Self, Invalid> {
+        match name.as_deref() {
+            None | Some("any") => Ok(Self::Any),
+            Some("all") => Ok(Self::All),
+            Some("none") => Ok(Self::None),
+            Some(other) => {
+                Err(Invalid::given("quantifier", other, "is not known; use any, all or none"))
+            }
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::All => "all",
+            Self::None => "none",
         }
     }
 }

@@ -3,6 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::Check;
+use super::kind::Kind;
+use super::secret::Secrets;
+use crate::domain::assertion::Assertion;
 use crate::domain::cron::{self, Schedule};
 use crate::domain::decision::explain::span;
 use crate::domain::decision::heartbeat::{Due, Plan};
@@ -109,8 +113,24 @@ impl HeartbeatCheck {
         })
     }
 
-    /// The check as JSON, without fields that have their default.
-    pub fn to_value(&self) -> Value {
+    /// What deciding needs to know. Refused only if it is no longer what was checked.
+    pub fn plan(&self) -> Result<Plan, Invalid> {
+        let due = match &self.when {
+            When::Every { period_s } => Due::Every(millis(*period_s)),
+            When::Cron { cron, zone } => {
+                Due::At(Box::new(Schedule::parse(cron, zone).map_err(named)?))
+            }
+        };
+        Ok(Plan { due, grace: millis(self.grace_s), max_run: self.max_run_s.map(millis) })
+    }
+}
+
+impl Kind for HeartbeatCheck {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn to_value(&self) -> Value {
         let mut map = Map::new();
         let mut put = |name: &str, value: Value| map.insert(name.to_owned(), value);
         put("kind", KIND.into());
@@ -134,23 +154,29 @@ impl HeartbeatCheck {
         Value::Object(map)
     }
 
-    /// What is waited for, for people: `a call every 5 min`.
-    pub fn target(&self) -> String {
+    /// What is waited for: `a call every 5 min`.
+    fn target(&self) -> String {
         match &self.when {
             When::Every { period_s } => format!("a call every {}", span(period_s * 1000)),
             When::Cron { cron, zone } => format!("a call at {cron} ({zone})"),
         }
     }
 
-    /// What deciding needs to know. Refused only if it is no longer what was checked.
-    pub fn plan(&self) -> Result<Plan, Invalid> {
-        let due = match &self.when {
-            When::Every { period_s } => Due::Every(millis(*period_s)),
-            When::Cron { cron, zone } => {
-                Due::At(Box::new(Schedule::parse(cron, zone).map_err(named)?))
-            }
-        };
-        Ok(Plan { due, grace: millis(self.grace_s), max_run: self.max_run_s.map(millis) })
+    /// Nothing is connected to.
+    fn host(&self) -> String {
+        String::new()
+    }
+
+    fn assertions(&self) -> &[Assertion] {
+        &[]
+    }
+
+    fn with_secrets(&self, _: &Secrets) -> Result<Check, Invalid> {
+        Ok(Check::Heartbeat(Box::new(self.clone())))
+    }
+
+    fn sends_secrets_where(&self, old: &Check) -> bool {
+        matches!(old, Check::Heartbeat(_))
     }
 }
 

@@ -3,13 +3,19 @@
 mod parse;
 mod secrets;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::Warning;
-use crate::domain::address::{AllowList, Blocked};
+use super::headers::{self, Header};
+use super::kind::Kind;
+use super::secret::Secrets;
+use super::shared::{self, IpFamily, Tls};
+use super::{Check, Warning};
+use crate::domain::Invalid;
+use crate::domain::address::Host;
 use crate::domain::assertion::{Assertion, Subject};
 use crate::domain::redactor::Redactor;
 
@@ -46,16 +52,6 @@ pub struct HttpCheck {
     pub body_is_secret: bool,
 }
 
-/// A request header; several may share a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
-    /// As written.
-    pub name: String,
-    pub value: String,
-    /// A secret was filled in, so it goes to the monitor's own host only.
-    pub secret: bool,
-}
-
 #[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
     Basic { username: String, password: String },
@@ -69,30 +65,6 @@ pub enum HttpVersion {
     Auto,
     Http1,
     Http2,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum IpFamily {
-    #[default]
-    Any,
-    V4,
-    V6,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tls {
-    /// False: chain and name are reported but decide nothing.
-    pub verify: bool,
-    /// Asked for and verified instead of the URL's host, on the first host only.
-    pub server_name: Option<String>,
-    /// Fewer days than this are a failure.
-    pub min_days_left: Option<i64>,
-}
-
-impl Default for Tls {
-    fn default() -> Self {
-        Self { verify: true, server_name: None, min_days_left: None }
-    }
 }
 
 impl std::fmt::Debug for Auth {
@@ -127,15 +99,6 @@ impl HttpCheck {
         &self.tls
     }
 
-    pub fn assertions(&self) -> &[Assertion] {
-        &self.assertions
-    }
-
-    /// Implied conditions first, then the monitor's own.
-    pub fn conditions(&self) -> impl Iterator<Item = &Assertion> {
-        self.implied.iter().chain(&self.assertions)
-    }
-
     /// The conditions that hold by default: 2xx unless a condition looks at the status, and the days
     /// that `tls.min_days_left` asks for.
     fn imply(&mut self) {
@@ -147,12 +110,51 @@ impl HttpCheck {
             self.implied.push(Assertion::days_left_at_least(days));
         }
     }
+}
 
-    pub fn redactor(&self) -> Redactor {
+impl Kind for HttpCheck {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn target(&self) -> String {
+        Redactor::default().url(&self.url_text)
+    }
+
+    fn host(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+
+    fn assertions(&self) -> &[Assertion] {
+        &self.assertions
+    }
+
+    fn implied(&self) -> &[Assertion] {
+        &self.implied
+    }
+
+    fn secret_names(&self) -> BTreeSet<String> {
+        self.names_of_secrets()
+    }
+
+    fn with_secrets(&self, secrets: &Secrets) -> Result<Check, Invalid> {
+        self.filled_with(secrets).map(|check| Check::Http(Box::new(check)))
+    }
+
+    fn take_inline_secrets(&mut self) -> Secrets {
+        self.take_secrets()
+    }
+
+    fn sends_secrets_where(&self, old: &Check) -> bool {
+        let Check::Http(old) = old else { return false };
+        self.url.origin() == old.url.origin() && self.proxy == old.proxy && self.tls == old.tls
+    }
+
+    fn redactor(&self) -> Redactor {
         Redactor::new(self.secret_texts().iter().map(String::as_str))
     }
 
-    pub(super) fn lint(&self) -> Vec<Warning> {
+    fn lint(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let looks_inside = |a: &Assertion| {
             matches!(
@@ -170,24 +172,11 @@ impl HttpCheck {
                 message: "Only the status is looked at: an error page that answers 200 would pass. Add a condition on the body or on a JSON value.".into(),
             });
         }
-        if self.url.scheme() == "https" && !self.tls.verify {
-            warnings.push(Warning {
-                code: "tls_not_verified".into(),
-                message: "The certificate is not verified: anybody between agent and server can answer. Turn tls.verify on, or compare cert_fingerprint.".into(),
-            });
+        if self.url.scheme() == "https" {
+            warnings.extend(shared::not_verified(&self.tls));
         }
-        let ip = match self.url.host() {
-            Some(url::Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-            Some(url::Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-            _ => None,
-        };
-        if let Some(Err(Blocked::Address { ip, what, flag })) =
-            ip.map(|ip| AllowList::default().check_ip(ip))
-        {
-            warnings.push(Warning {
-                code: "closed_address".into(),
-                message: format!("{ip} is {what}: an agent that was not started with {flag} does not probe it and reports blocked_address."),
-            });
+        if let Some(ip) = ip_of(&self.url) {
+            warnings.extend(shared::closed_address(&Host::Ip(ip)));
         }
         if self.method == "HEAD"
             && self
@@ -203,19 +192,17 @@ impl HttpCheck {
         warnings
     }
 
-    pub(super) fn to_value(&self) -> Value {
+    fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("kind".into(), "http".into());
         map.insert("url".into(), self.url_text.clone().into());
         map.insert("method".into(), self.method.clone().into());
-        if !self.headers.is_empty() {
-            map.insert("headers".into(), self.headers_value());
-        }
         let mut put = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
                 map.insert(name.into(), value);
             }
         };
+        put("headers", headers::to_value(&self.headers));
         put("body", self.body.clone().map(Value::from));
         put(
             "auth",
@@ -240,47 +227,20 @@ impl HttpCheck {
             },
         );
         put("proxy", self.proxy.clone().map(Value::from));
-        put("tls", self.tls_value());
-        put(
-            "ip_family",
-            match self.ip_family {
-                IpFamily::Any => None,
-                IpFamily::V4 => Some("4".into()),
-                IpFamily::V6 => Some("6".into()),
-            },
-        );
+        put("tls", shared::tls_value(&self.tls));
+        put("ip_family", shared::family_value(self.ip_family));
         put("max_body", (self.max_body != DEFAULT_MAX_BODY).then_some(self.max_body.into()));
-        let assertions = self.assertions.iter().map(Assertion::to_value).collect::<Vec<_>>();
-        put("assertions", (!assertions.is_empty()).then_some(assertions.into()));
+        put("assertions", shared::assertions_value(&self.assertions));
         Value::Object(map)
     }
+}
 
-    /// `{"name": "value"}`, or a list for a name that stands more than once.
-    fn headers_value(&self) -> Value {
-        let mut map: Map<String, Value> = Map::new();
-        for header in &self.headers {
-            let value = Value::from(header.value.clone());
-            match map.get_mut(&header.name) {
-                None => _ = map.insert(header.name.clone(), value),
-                Some(Value::Array(values)) => values.push(value),
-                Some(first) => *first = Value::Array(vec![first.take(), value]),
-            }
-        }
-        Value::Object(map)
-    }
-
-    fn tls_value(&self) -> Option<Value> {
-        let mut map = Map::new();
-        if !self.tls.verify {
-            map.insert("verify".into(), false.into());
-        }
-        if let Some(name) = &self.tls.server_name {
-            map.insert("server_name".into(), name.clone().into());
-        }
-        if let Some(days) = self.tls.min_days_left {
-            map.insert("min_days_left".into(), days.into());
-        }
-        (!map.is_empty()).then_some(Value::Object(map))
+/// The address in a URL that holds one instead of a name.
+fn ip_of(url: &Url) -> Option<IpAddr> {
+    match url.host() {
+        Some(url::Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
+        Some(url::Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
+        _ => None,
     }
 }
 

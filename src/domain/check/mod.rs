@@ -21,15 +21,19 @@
 //! 5. Give an agent the stored check and the secrets apart; the agent calls `with_secrets`, which also
 //!    remembers what must never leave it again. A filled check is not for storing or sending.
 
+mod headers;
 pub mod heartbeat;
 mod http;
+mod kind;
 mod secret;
+mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use self::kind::Kind;
 use super::assertion::Assertion;
 use super::fields::Fields;
 use super::redactor::Redactor;
@@ -38,7 +42,9 @@ use super::{Invalid, short};
 
 use self::heartbeat::HeartbeatCheck;
 
-pub use http::{Auth, Header, HttpCheck, HttpVersion, IpFamily, Tls};
+pub use headers::Header;
+pub use http::{Auth, HttpCheck, HttpVersion};
+pub use shared::{Endpoint, IpFamily, Tls};
 
 /// A check that is valid: every field was looked at when it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +55,16 @@ pub enum Check {
 
 /// The kinds that [`Check::parse`] knows.
 pub const KINDS: &[&str] = &["http", "heartbeat"];
+
+/// Schemes of URLs, and the kind of check that looks at such a one.
+const SCHEMES: &[(&str, &str)] = &[("http", "http"), ("https", "http")];
+
+/// The kind of check that suits a URL by its scheme, if one does.
+pub fn kind_of_url(url: &str) -> Option<&'static str> {
+    let (scheme, _) = url.trim().split_once(':')?;
+    let found = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known));
+    found.map(|(_, kind)| *kind)
+}
 
 /// Something that is allowed but probably not what was meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -77,59 +93,54 @@ impl Check {
         }
     }
 
-    /// The check as JSON, without fields that have their default. Placeholders stay placeholders.
-    pub fn to_value(&self) -> Value {
+    /// What its kind does for it.
+    fn inner(&self) -> &dyn Kind {
         match self {
-            Check::Heartbeat(check) => check.to_value(),
-            Check::Http(check) => check.to_value(),
+            Check::Heartbeat(check) => check.as_ref(),
+            Check::Http(check) => check.as_ref(),
         }
     }
 
-    pub fn kind(&self) -> &'static str {
+    fn inner_mut(&mut self) -> &mut dyn Kind {
         match self {
-            Check::Heartbeat(_) => heartbeat::KIND,
-            Check::Http(_) => "http",
+            Check::Heartbeat(check) => check.as_mut(),
+            Check::Http(check) => check.as_mut(),
         }
+    }
+
+    /// The check as JSON, without fields that have their default. Placeholders stay placeholders.
+    pub fn to_value(&self) -> Value {
+        self.inner().to_value()
+    }
+
+    pub fn kind(&self) -> &'static str {
+        self.inner().name()
     }
 
     /// What is looked at, for people: without user info and secret parameters.
     pub fn target(&self) -> String {
-        match self {
-            Check::Heartbeat(check) => check.target(),
-            Check::Http(check) => Redactor::default().url(check.url_text()),
-        }
+        self.inner().target()
     }
 
     /// The host that is looked at: a name in wire form or an address.
     pub fn host(&self) -> String {
-        match self {
-            Check::Heartbeat(_) => String::new(),
-            Check::Http(check) => check.url().host_str().unwrap_or_default().to_owned(),
-        }
+        self.inner().host()
     }
 
     /// The conditions as written, without the ones that hold by default.
     pub fn assertions(&self) -> &[Assertion] {
-        match self {
-            Check::Heartbeat(_) => &[],
-            Check::Http(check) => check.assertions(),
-        }
+        self.inner().assertions()
     }
 
-    /// Everything that must hold, in the order in which it is judged and shown.
+    /// Everything that must hold, in the order in which it is judged and shown: what holds by default
+    /// first, then the monitor's own.
     pub fn conditions(&self) -> Vec<&Assertion> {
-        match self {
-            Check::Heartbeat(_) => Vec::new(),
-            Check::Http(check) => check.conditions().collect(),
-        }
+        self.inner().implied().iter().chain(self.inner().assertions()).collect()
     }
 
     /// Names of all secrets that must be known before the check can run.
     pub fn secret_names(&self) -> BTreeSet<String> {
-        match self {
-            Check::Heartbeat(_) => BTreeSet::new(),
-            Check::Http(check) => check.secret_names(),
-        }
+        self.inner().secret_names()
     }
 
     /// The check with its secrets in place, ready to run. Refuses a name that `secrets` lacks, and a
@@ -138,20 +149,12 @@ impl Check {
         &self,
         secrets: &BTreeMap<String, Secret<String>>,
     ) -> Result<Self, Invalid> {
-        match self {
-            Check::Heartbeat(_) => Ok(self.clone()),
-            Check::Http(check) => {
-                check.with_secrets(secrets).map(|check| Check::Http(Box::new(check)))
-            }
-        }
+        self.inner().with_secrets(secrets)
     }
 
     /// Takes out what was typed in as it is; see the round above.
     pub fn take_inline_secrets(&mut self) -> BTreeMap<String, Secret<String>> {
-        match self {
-            Check::Heartbeat(_) => BTreeMap::new(),
-            Check::Http(check) => check.take_inline_secrets(),
-        }
+        self.inner_mut().take_inline_secrets()
     }
 
     /// The check as it may be shown: `(hidden)` for every secret that was typed in, names for those
@@ -164,31 +167,17 @@ impl Check {
 
     /// Whether secrets stored for `old` would go to the same place as before.
     pub fn sends_secrets_where(&self, old: &Self) -> bool {
-        match (self, old) {
-            (Check::Http(new), Check::Http(old)) => {
-                new.url().origin() == old.url().origin()
-                    && new.proxy_text() == old.proxy_text()
-                    && new.tls() == old.tls()
-            }
-            (Check::Heartbeat(_), Check::Heartbeat(_)) => true,
-            _ => false,
-        }
+        self.inner().sends_secrets_where(old)
     }
 
     /// Finds every secret of a filled check, in every form in which it may be echoed.
     pub fn redactor(&self) -> Redactor {
-        match self {
-            Check::Heartbeat(_) => Redactor::default(),
-            Check::Http(check) => check.redactor(),
-        }
+        self.inner().redactor()
     }
 
     /// What is allowed but says little.
     pub fn lint(&self) -> Vec<Warning> {
-        match self {
-            Check::Heartbeat(_) => Vec::new(),
-            Check::Http(check) => check.lint(),
-        }
+        self.inner().lint()
     }
 }
 

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::domain::redactor::HIDDEN;
+use crate::domain::redactor::{HIDDEN, is_secret_parameter, percent_encoded};
 use crate::domain::secret::Secret;
 use crate::domain::{Invalid, short};
+
+/// Secrets by name.
+pub(super) type Secrets = BTreeMap<String, Secret<String>>;
 
 const OPEN: &str = "${secret:";
 
@@ -78,8 +81,101 @@ pub(super) fn fill(
     Ok(out)
 }
 
+/// Fills texts with their secrets and remembers every value that was used.
+pub(super) struct Filling<'a> {
+    secrets: &'a Secrets,
+    pub(super) used: BTreeSet<String>,
+}
+
+impl<'a> Filling<'a> {
+    pub(super) fn from(secrets: &'a Secrets) -> Self {
+        Self { secrets, used: BTreeSet::new() }
+    }
+
+    /// `text` with the secrets as they are; `field` names it in a refusal.
+    pub(super) fn plain(&mut self, text: &str, field: &str) -> Result<String, Invalid> {
+        self.fill(text, field, str::to_owned)
+    }
+
+    /// `text` with the secrets as they stand in a URL.
+    pub(super) fn in_url(&mut self, text: &str, field: &str) -> Result<String, Invalid> {
+        self.fill(text, field, percent_encoded)
+    }
+
+    fn fill(
+        &mut self,
+        text: &str,
+        field: &str,
+        written: impl Fn(&str) -> String,
+    ) -> Result<String, Invalid> {
+        fill(text, |name| {
+            let value = known(self.secrets, name)?;
+            self.used.insert(value.to_owned());
+            Ok(written(value))
+        })
+        .map_err(|refusal| refusal.under(field))
+    }
+}
+
+/// Replaces a secret that stands in a field by its placeholder; `(hidden)` too, but that is no value.
+pub(super) fn take(text: &mut String, place: &str, taken: &mut Secrets) {
+    if text.is_empty() || has_placeholder(text) {
+        return;
+    }
+    let value = std::mem::replace(text, inline_placeholder(place));
+    if value != HIDDEN {
+        taken.insert(inline_name(place), Secret::new(value));
+    }
+}
+
+/// `header.cookie`, and `header.cookie.2` for the second.
+pub(super) fn numbered(part: &str, name: &str, counts: &mut BTreeMap<String, usize>) -> String {
+    let safe: String = name
+        .chars()
+        .take(60)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
+        .collect();
+    let place = format!("{part}.{safe}");
+    let count = counts.entry(place.clone()).or_default();
+    *count += 1;
+    if *count == 1 { place } else { format!("{place}.{count}") }
+}
+
+/// Takes the values of secret parameters out of the query of a URL.
+pub(super) fn take_from_query(
+    url: &str,
+    counts: &mut BTreeMap<String, usize>,
+    taken: &mut Secrets,
+) -> String {
+    let (before, fragment) = match url.split_once('#') {
+        Some((before, fragment)) => (before, Some(fragment)),
+        None => (url, None),
+    };
+    let Some((path, query)) = before.split_once('?') else { return url.to_owned() };
+    let pairs: Vec<String> = query
+        .split('&')
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value))
+                if is_secret_parameter(name) && !value.is_empty() && !has_placeholder(value) =>
+            {
+                let place = numbered("query", name, counts);
+                if value != HIDDEN {
+                    let decoded = url::form_urlencoded::parse(format!("v={value}").as_bytes())
+                        .next()
+                        .map_or_else(|| value.to_owned(), |(_, value)| value.into_owned());
+                    taken.insert(inline_name(&place), Secret::new(decoded));
+                }
+                format!("{name}={}", inline_placeholder(&place))
+            }
+            _ => pair.to_owned(),
+        })
+        .collect();
+    let fragment = fragment.map_or_else(String::new, |fragment| format!("#{fragment}"));
+    format!("{path}?{}{fragment}", pairs.join("&"))
+}
+
 /// Looks a secret up.
-pub(super) fn known<'a>(
+fn known<'a>(
     secrets: &'a BTreeMap<String, Secret<String>>,
     name: &str,
 ) -> Result<&'a str, Invalid> {

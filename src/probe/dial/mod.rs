@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::trace::{Failure, Stage, Trace};
-use super::{Context, Inner};
+use super::{Attempt, Context, Inner};
 use crate::domain::address::Host;
 use crate::domain::check::IpFamily;
 use crate::domain::observation::Class;
@@ -42,8 +42,7 @@ pub(super) struct Target {
 /// Looks the host up and connects to one of its addresses.
 pub(super) async fn connect(
     target: &Target,
-    ctx: &Context,
-    deadline: Instant,
+    attempt: &Attempt<'_>,
     trace: &mut Trace,
 ) -> Result<TcpStream, Failure> {
     let candidates = match &target.host {
@@ -51,7 +50,7 @@ pub(super) async fn connect(
         Host::Ip(ip) => Candidates { ready: vec![*ip], late: None },
         Host::Name(name) => {
             trace.enter(Stage::Resolve);
-            let found = resolve(name, target.family, ctx, deadline, trace).await;
+            let found = resolve(name, target.family, attempt.ctx, attempt.deadline, trace).await;
             trace.leave();
             found?
         }
@@ -59,7 +58,7 @@ pub(super) async fn connect(
     trace.resolved = candidates.ready.clone();
     trace.address = None;
     trace.enter(Stage::Connect);
-    let (stream, address) = race::run(candidates, target.port, &ctx.0.guard, trace).await?;
+    let (stream, address) = race::run(candidates, target.port, &attempt.ctx.0.guard, trace).await?;
     trace.leave();
     trace.address = Some(address.ip());
     Ok(stream)

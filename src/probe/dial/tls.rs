@@ -31,6 +31,8 @@ pub(in crate::probe) enum Offer {
     Any,
     Http1,
     Http2,
+    /// Nothing: what is spoken is not HTTP.
+    Nothing,
 }
 
 /// Made once per agent. Sessions are never resumed: a resumed handshake carries no certificate, and a
@@ -41,6 +43,7 @@ pub(in crate::probe) struct TlsSettings {
     any: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,
     http2: Arc<ClientConfig>,
+    nothing: Arc<ClientConfig>,
 }
 
 impl TlsSettings {
@@ -53,6 +56,7 @@ impl TlsSettings {
             any: config(&provider, &[b"h2", b"http/1.1"])?,
             http1: config(&provider, &[b"http/1.1"])?,
             http2: config(&provider, &[b"h2"])?,
+            nothing: config(&provider, &[])?,
         })
     }
 
@@ -61,6 +65,7 @@ impl TlsSettings {
             Offer::Any => &self.any,
             Offer::Http1 => &self.http1,
             Offer::Http2 => &self.http2,
+            Offer::Nothing => &self.nothing,
         }
         .clone()
     }

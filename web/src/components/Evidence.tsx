@@ -43,6 +43,15 @@ export function EvidenceView({ seen }: { seen: Schemas["Observation"] }) {
             {seen.certificate.days_left} days left)
           </Fact>
         )}
+        {grouped(evidence?.facts ?? []).map(([label, values]) => (
+          <Fact key={label} word={sentence(label)}>
+            {values.map((value, i) => (
+              <div key={i} className="break">
+                {value}
+              </div>
+            ))}
+          </Fact>
+        ))}
         {hops.length > 0 && (
           <Fact word="Redirects">
             {hops.map((hop) => `${hop.status} ${hop.url} → ${hop.location} in ${micros(hop.duration_us)}`).join("; ")}
@@ -65,6 +74,17 @@ export function EvidenceView({ seen }: { seen: Schemas["Observation"] }) {
       )}
     </div>
   );
+}
+
+/** Values with the same label stand together, in the order in which the labels first came. */
+function grouped(facts: Schemas["Fact"][]): [string, string[]][] {
+  const groups = new Map<string, string[]>();
+  for (const { label, value } of facts) groups.set(label, [...(groups.get(label) ?? []), value]);
+  return [...groups];
+}
+
+function sentence(label: string): string {
+  return label.charAt(0).toUpperCase() + label.slice(1);
 }
 
 function Fact({ word, children }: { word: string; children: React.ReactNode }) {

@@ -4,15 +4,14 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    Auth, DEFAULT_MAX_BODY, DEFAULT_MAX_REDIRECTS, Header, HttpCheck, HttpVersion, IpFamily,
-    LARGEST_MAX_BODY, Tls,
+    Auth, DEFAULT_MAX_BODY, DEFAULT_MAX_REDIRECTS, HttpCheck, HttpVersion, LARGEST_MAX_BODY, ip_of,
 };
-use crate::domain::address::Host;
-use crate::domain::assertion::{Assertion, HTTP_SUBJECTS, is_header_name};
+use crate::domain::Invalid;
+use crate::domain::assertion::{HTTP_SUBJECTS, is_header_name};
+use crate::domain::check::headers::{self, header_value};
 use crate::domain::check::secret;
-use crate::domain::fields::{Fields, kind_of};
-use crate::domain::redactor::percent_encoded;
-use crate::domain::{Invalid, short};
+use crate::domain::check::shared::{assertions, family, parse_url, tls, without_user};
+use crate::domain::fields::Fields;
 
 /// The `check` object for the API document.
 #[derive(utoipa::ToSchema)]
@@ -89,11 +88,11 @@ impl HttpCheck {
             }
             (auth, user) => auth.or(user),
         };
-        let ip_family = family(&mut fields, &url)?;
+        let ip_family = family(&mut fields, ip_of(&url))?;
         let tls = tls(&mut fields)?;
         let mut check = Self {
             method: method(&mut fields)?,
-            headers: headers(&mut fields)?,
+            headers: headers::read(&mut fields, "headers")?,
             body: body(&mut fields)?,
             auth,
             follow_redirects: fields.bool("follow_redirects")?.unwrap_or(true),
@@ -107,7 +106,7 @@ impl HttpCheck {
             max_body: fields
                 .integer("max_body", 1..=i64::from(LARGEST_MAX_BODY))?
                 .map_or(DEFAULT_MAX_BODY, |n| n as u32),
-            assertions: assertions(&mut fields)?,
+            assertions: assertions(&mut fields, HTTP_SUBJECTS)?,
             implied: Vec::new(),
             filled: Vec::new(),
             body_is_secret: false,
@@ -155,58 +154,6 @@ fn target(text: &str) -> Result<(String, Url, Option<Auth>), Invalid> {
     Ok((kept, url, user))
 }
 
-/// What stands before the path is looked at as it was typed: the URL parser itself would decode
-/// `%65xample.com` and would read a placeholder as a host.
-pub(super) fn parse_url(text: &str, field: &str, schemes: &[&str]) -> Result<Url, Invalid> {
-    let refused = |why: String| Invalid::new(field, why);
-    let names = secret::fill(text, |_| Ok("x".into()))
-        .map_err(|refusal| Invalid::new(field, refusal.message))?;
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(refused(format!(
-            "needs a scheme, such as {}://",
-            schemes.last().unwrap_or(&"http")
-        )));
-    };
-    if !schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return Err(refused(format!(
-            "{:?} is not a scheme that can be used here; use {}",
-            short(scheme),
-            schemes.join(" or ")
-        )));
-    }
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if secret::has_placeholder(host) || host.contains('{') {
-        return Err(refused(
-            "a secret cannot stand in the host; it belongs into the path, the query or a header"
-                .into(),
-        ));
-    }
-    if host.is_empty() || host.starts_with(':') {
-        return Err(refused("has no host".into()));
-    }
-    let bare = if host.starts_with('[') {
-        host.split_inclusive(']').next().unwrap_or(host)
-    } else {
-        host.split(':').next().unwrap_or(host)
-    };
-    Host::parse(bare).map_err(|why| refused(format!("the host {why}")))?;
-    let url = Url::parse(&names).map_err(|error| refused(format!("is not a URL: {error}")))?;
-    if url.port() == Some(0) {
-        return Err(refused("port 0 cannot be connected to".into()));
-    }
-    Ok(url)
-}
-
-/// The same text without `user:password@`.
-pub(super) fn without_user(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{tail}")
-}
-
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -238,75 +185,6 @@ fn method(fields: &mut Fields) -> Result<String, Invalid> {
         return Err(Invalid::new("method", "CONNECT asks for a tunnel, not for an answer"));
     }
     Ok(method)
-}
-
-fn headers(fields: &mut Fields) -> Result<Vec<Header>, Invalid> {
-    let Some(value) = fields.take("headers") else { return Ok(Vec::new()) };
-    let Value::Object(map) = value else {
-        return Err(Invalid::new(
-            "headers",
-            format!("must be an object of names and values, not {}", kind_of(&value)),
-        ));
-    };
-    let mut headers = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, value) in map {
-        if name.is_empty() {
-            return Err(Invalid::new("headers", "has a header with an empty name"));
-        }
-        let field = format!("headers.{name}");
-        if !is_header_name(&name) {
-            return Err(Invalid::new(field, "is not a header name"));
-        }
-        if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(Invalid::new(
-                field,
-                "stands twice; header names do not differ by case. Use a list of values",
-            ));
-        }
-        if ["content-length", "transfer-encoding", "connection", "upgrade"]
-            .contains(&name.to_ascii_lowercase().as_str())
-        {
-            return Err(Invalid::new(field, "is set by the connection itself"));
-        }
-        let values = match value {
-            Value::Array(values) => values,
-            one => vec![one],
-        };
-        if values.len() > 1 && name.eq_ignore_ascii_case("host") {
-            return Err(Invalid::new(field, "can have one value only"));
-        }
-        for value in values {
-            let Value::String(value) = value else {
-                return Err(Invalid::new(field, format!("must be text, not {}", kind_of(&value))));
-            };
-            header_value(&value, &field)?;
-            headers.push(Header {
-                name: name.clone(),
-                value: value.trim().to_owned(),
-                secret: false,
-            });
-        }
-    }
-    if headers.len() > 100
-        || headers.iter().map(|h| h.name.len() + h.value.len()).sum::<usize>() > 32_000
-    {
-        return Err(Invalid::new(
-            "headers",
-            "are more than 100, or longer than 32000 characters together",
-        ));
-    }
-    Ok(headers)
-}
-
-/// Refuses what would break the header's line, and malformed placeholders.
-pub(super) fn header_value(value: &str, field: &str) -> Result<(), Invalid> {
-    if value.chars().any(|c| (c.is_control() && c != '\t') || c == '\u{7f}') {
-        return Err(Invalid::new(field, "holds a control character or a line break"));
-    }
-    secret::fill(value, |_| Ok(String::new()))
-        .map(|_| ())
-        .map_err(|refusal| Invalid::new(field, refusal.message))
 }
 
 fn body(fields: &mut Fields) -> Result<Option<String>, Invalid> {
@@ -361,36 +239,6 @@ fn auth(fields: &mut Fields) -> Result<Option<Auth>, Invalid> {
         .map(Some)
 }
 
-fn tls(fields: &mut Fields) -> Result<Tls, Invalid> {
-    let Some(value) = fields.take("tls") else { return Ok(Tls::default()) };
-    let mut tls = Fields::of(value, "tls")?;
-    let mut read = || {
-        let server_name = match tls.string("server_name")? {
-            None => None,
-            Some(name) => {
-                match Host::parse(&name).map_err(|why| Invalid::new("server_name", why))? {
-                    Host::Name(name) => Some(name),
-                    Host::Ip(_) => {
-                        return Err(Invalid::new(
-                            "server_name",
-                            "must be a name; it is not sent for addresses",
-                        ));
-                    }
-                }
-            }
-        };
-        Ok(Tls {
-            verify: tls.bool("verify")?.unwrap_or(true),
-            server_name,
-            min_days_left: tls.integer("min_days_left", 0..=3_650)?,
-        })
-    };
-    let result = read().map_err(|refusal: Invalid| refusal.under("tls"))?;
-    tls.finish(&["verify", "server_name", "min_days_left"])
-        .map_err(|refusal| refusal.under("tls"))?;
-    Ok(result)
-}
-
 fn version(fields: &mut Fields) -> Result<HttpVersion, Invalid> {
     match fields.string("http_version")?.as_deref() {
         None | Some("auto") => Ok(HttpVersion::Auto),
@@ -399,23 +247,6 @@ fn version(fields: &mut Fields) -> Result<HttpVersion, Invalid> {
         Some(other) => {
             Err(Invalid::given("http_version", other, "is not known; use auto, 1.1 or 2"))
         }
-    }
-}
-
-/// Text, or the bare number that people write in YAML.
-fn family(fields: &mut Fields, url: &Url) -> Result<IpFamily, Invalid> {
-    let family = match fields.take("ip_family") {
-        None => IpFamily::Any,
-        Some(Value::String(text)) if text == "any" => IpFamily::Any,
-        Some(value) if value == "4" || value.as_u64() == Some(4) => IpFamily::V4,
-        Some(value) if value == "6" || value.as_u64() == Some(6) => IpFamily::V6,
-        Some(_) => return Err(Invalid::new("ip_family", "must be any, 4 or 6")),
-    };
-    match (family, url.host()) {
-        (IpFamily::V4, Some(url::Host::Ipv6(_))) | (IpFamily::V6, Some(url::Host::Ipv4(_))) => {
-            Err(Invalid::new("ip_family", "contradicts the address in url"))
-        }
-        _ => Ok(family),
     }
 }
 
@@ -434,14 +265,4 @@ fn proxy(fields: &mut Fields) -> Result<Option<String>, Invalid> {
             Ok(Some(text.trim().to_owned()))
         }
     }
-}
-
-fn assertions(fields: &mut Fields) -> Result<Vec<Assertion>, Invalid> {
-    let values = fields.list("assertions")?.unwrap_or_default();
-    Assertion::parse_list(values, HTTP_SUBJECTS).map_err(|refusal| refusal.under("assertions"))
-}
-
-/// A secret as it stands in a URL.
-pub(super) fn for_url(secret: &str) -> String {
-    percent_encoded(secret)
 }

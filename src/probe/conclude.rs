@@ -4,89 +4,134 @@ use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
-use super::{Outcome, charset};
+use super::trace::{Failure, Trace, micros};
 use crate::domain::assertion::{Assertion, Body, Seen, Subject, judge, shorten};
-use crate::domain::check::HttpCheck;
-use crate::domain::observation::{Class, Evidence, Hop, Judged, Observation, Outcome as Result3};
+use crate::domain::check::Check;
+use crate::domain::observation::{Class, Evidence, Fact, Hop, Judged, Observation, Outcome};
 use crate::domain::redactor::Redactor;
-use crate::probe::Context;
-use crate::probe::trace::{Failure, Trace, micros};
+
+/// What a kind found out, as far as it came. Each fills in what it knows; conditions on the rest are
+/// missing something, and say so.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// The address of the last request.
+    pub(super) url: Option<url::Url>,
+    pub(super) status: Option<u16>,
+    pub(super) version: Option<&'static str>,
+    /// In the order of arrival, names in lower case.
+    pub(super) headers: Vec<(String, String)>,
+    /// Read to its end, or as far as it was asked for.
+    pub(super) body: Option<Content>,
+    pub(super) hops: Vec<Hop>,
+    /// Why a redirect was not followed, if that is worth a failure of its own.
+    pub(super) stopped: Option<Failure>,
+    /// The name of the response code of DNS, in capitals.
+    pub(super) rcode: Option<String>,
+    pub(super) records: Option<Vec<String>>,
+    pub(super) rtt_us: Option<u64>,
+    /// Thousandths of a percent.
+    pub(super) loss_mpct: Option<u64>,
+    pub(super) banner: Option<String>,
+    /// What else people should see beside the answer, in this order.
+    pub(super) shown: Vec<Fact>,
+}
+
+/// A decoded body.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) text: String,
+    /// Decoded bytes.
+    pub(super) size: u64,
+    /// There was more than the limit.
+    pub(super) cut: bool,
+}
+
+impl Facts {
+    /// Adds a line to what people see.
+    pub(super) fn show(&mut self, label: &str, value: impl Into<String>) {
+        self.shown.push(Fact { label: label.to_owned(), value: value.into() });
+    }
+}
 
 /// Bytes of the body kept as evidence.
 const BODY_KEPT: usize = 4_096;
 const HEADERS_KEPT: usize = 100;
 const HEADER_KEPT: usize = 1_000;
 
+/// Judges the conditions and makes the observation. An answer that came whole is `Ok`.
 pub(super) fn conclude(
-    check: &HttpCheck,
-    _ctx: &Context,
+    check: &Check,
     trace: &Trace,
-    outcome: Outcome,
+    facts: Facts,
     result: Result<(), Failure>,
     end: Instant,
 ) -> Observation {
     let redactor = check.redactor();
-    let content_type = outcome
-        .headers
-        .iter()
-        .find(|(name, _)| name == "content-type")
-        .map(|(_, value)| value.as_str());
-    let text = outcome.body.as_ref().map(|body| charset::decode(&body.bytes, content_type));
-    let body = match (&text, &outcome.body) {
-        (Some(text), Some(body)) => {
-            Some(Body { text, size: body.bytes.len() as u64, cut: body.cut })
-        }
-        _ => None,
-    };
-    let final_url = outcome.url.as_ref().map(url::Url::as_str);
+    let conditions = check.conditions();
+    let body =
+        facts.body.as_ref().map(|body| Body { text: &body.text, size: body.size, cut: body.cut });
+    let final_url = facts.url.as_ref().map(url::Url::as_str);
     let seen = Seen {
-        status: outcome.status,
-        headers: &outcome.headers,
+        status: facts.status,
+        headers: &facts.headers,
         body,
         latency_us: result.is_ok().then(|| micros(trace.start, end)),
-        http_version: outcome.version,
+        http_version: facts.version,
         final_url,
-        redirects: Some(outcome.hops.len() as u64),
+        redirects: facts.url.is_some().then_some(facts.hops.len() as u64),
         certificate: trace.certificate.as_ref(),
+        rcode: facts.rcode.as_deref(),
+        records: facts.records.as_deref(),
+        rtt_us: facts.rtt_us,
+        loss_mpct: facts.loss_mpct,
+        banner: facts.banner.as_deref(),
     };
     let (failure, assertions) = match result {
         Ok(()) => {
-            let judged = judge(check.conditions(), &seen);
-            (condition_failure(check, &judged, &outcome), judged)
+            let judged = judge(conditions.iter().copied(), &seen);
+            (condition_failure(&conditions, &judged, facts.stopped.as_ref()), judged)
         }
         Err(failure) => {
-            let judged = check.conditions().map(|assertion| partly(assertion, &seen)).collect();
+            let judged = conditions.iter().map(|assertion| partly(assertion, &seen)).collect();
             (Some(failure), judged)
         }
     };
-    let assertions = check
-        .conditions()
+    let assertions = conditions
+        .iter()
         .zip(assertions)
         .map(|(assertion, judged)| cleaned(&redactor, assertion, judged))
         .collect();
     let class = failure.as_ref().map(|failure| failure.class);
     Observation {
-        outcome: class.map_or(Result3::Pass, Class::side),
+        outcome: class.map_or(Outcome::Pass, Class::side),
         class,
         message: failure
             .map(|failure| redactor.clean(&hide_urls(&redactor, &failure.message)))
             .unwrap_or_default(),
         phases_us: trace.phases(end),
-        status: outcome.status,
-        http_version: outcome.version.map(str::to_owned),
+        status: facts.status,
+        http_version: facts.version.map(str::to_owned),
         address: trace.address.map(|ip| ip.to_string()),
         size: body.map(|body| body.size),
         certificate: trace.certificate.clone(),
         assertions,
         evidence: Some(Evidence {
-            headers: kept_headers(&redactor, &outcome.headers),
+            headers: kept_headers(&redactor, &facts.headers),
             body: body
                 .filter(|body| body.size > 0)
                 .map(|body| redactor.clean_prefix(body.text, BODY_KEPT)),
             final_url: final_url.map(|url| redactor.url(url)),
             resolved: trace.resolved.iter().map(ToString::to_string).collect(),
+            facts: facts
+                .shown
+                .into_iter()
+                .map(|fact| Fact {
+                    value: shorten(&redactor.clean_prefix(&fact.value, BODY_KEPT)),
+                    ..fact
+                })
+                .collect(),
         }),
-        hops: outcome
+        hops: facts
             .hops
             .into_iter()
             .map(|hop| Hop {
@@ -99,13 +144,17 @@ pub(super) fn conclude(
 }
 
 /// The failure of an answer that came whole: the status first, because everything else follows from it.
-fn condition_failure(check: &HttpCheck, judged: &[Judged], outcome: &Outcome) -> Option<Failure> {
-    let failed: Vec<(&Assertion, &Judged)> =
-        check.conditions().zip(judged).filter(|(_, judged)| judged.holds == Some(false)).collect();
+fn condition_failure(
+    conditions: &[&Assertion],
+    judged: &[Judged],
+    stopped: Option<&Failure>,
+) -> Option<Failure> {
+    let failed: Vec<(&&Assertion, &Judged)> =
+        conditions.iter().zip(judged).filter(|(_, judged)| judged.holds == Some(false)).collect();
     let (_, first) = failed.first()?;
     let status_failed =
         failed.iter().any(|(assertion, _)| matches!(assertion.subject(), Subject::Status));
-    if let (true, Some(stopped)) = (status_failed, &outcome.stopped) {
+    if let (true, Some(stopped)) = (status_failed, stopped) {
         return Some(stopped.clone());
     }
     let class = if status_failed { Class::Status } else { Class::Assertion };
@@ -124,20 +173,23 @@ fn condition_failure(check: &HttpCheck, judged: &[Judged], outcome: &Outcome) ->
     ))
 }
 
-/// What can be said of a condition when the answer did not come whole.
+/// What can be said of a condition when the answer did not come whole: what was there is judged, what
+/// was not is not called missing.
 fn partly(assertion: &Assertion, seen: &Seen<'_>) -> Judged {
-    let in_the_head = matches!(
-        assertion.subject(),
+    let there = match assertion.subject() {
         Subject::Status
-            | Subject::Header(_)
-            | Subject::HttpVersion
-            | Subject::FinalUrl
-            | Subject::Redirects
-    );
-    match seen.status {
-        None => assertion.unjudged("no answer"),
-        Some(_) if in_the_head => assertion.judge(seen, &Err(String::new())),
-        Some(_) => assertion.unjudged("no whole answer"),
+        | Subject::Header(_)
+        | Subject::HttpVersion
+        | Subject::FinalUrl
+        | Subject::Redirects => seen.status.is_some(),
+        Subject::Banner => seen.banner.is_some(),
+        Subject::Rcode => seen.rcode.is_some(),
+        _ => false,
+    };
+    match (there, seen.status) {
+        (true, _) => assertion.judge(seen, &Err(String::new())),
+        (false, None) => assertion.unjudged("no answer"),
+        (false, Some(_)) => assertion.unjudged("no whole answer"),
     }
 }
 
