@@ -41,7 +41,8 @@ impl Prober {
         Self { context, time, stalls: Stalls::new(time::boottime()), cut }
     }
 
-    /// Runs a check as it was assigned, or as a user tries it. Ends soon after `timeout`.
+    /// Runs a check as it was assigned, or as a user tries it, with evidence for passes too. Ends soon
+    /// after `timeout`.
     pub async fn attempt(
         &self,
         check: Value,
@@ -54,7 +55,13 @@ impl Prober {
             Err(why) => return ours(Class::Internal, why),
         };
         let mark = self.stalls.mark();
-        let probe = AssertUnwindSafe(probe::run(&check, &self.context, timeout)).catch_unwind();
+        let probe = AssertUnwindSafe(probe::run_in_detail(
+            &check,
+            &self.context,
+            timeout,
+            std::future::pending(),
+        ))
+        .catch_unwind();
         let late = timeout + Duration::from_secs(5);
         let seen = tokio::select! {
             seen = tokio::time::timeout(late, probe) => seen,

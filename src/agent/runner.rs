@@ -306,7 +306,11 @@ async fn see(shared: &Shared, probe: impl Future<Output = Observation>) -> Seen 
     Seen { observation, started, ended: millis(boottime()) }
 }
 
-fn kept(task: &Task, kind: RunKind, more: bool, seen: Seen) -> Kept {
+/// What goes to the coordinator and is stored there: of a pass only its figures.
+fn kept(task: &Task, kind: RunKind, more: bool, mut seen: Seen) -> Kept {
+    if seen.observation.outcome == Outcome::Pass {
+        seen.observation.evidence = None;
+    }
     Kept {
         seq: 0,
         monitor: task.monitor,
