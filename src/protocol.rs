@@ -185,9 +185,13 @@ pub struct HeartbeatAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
     pub boot: Uuid,
-    /// Round trip of the previous exchange.
+    /// Shortest round trip of the exchanges of late.
     #[serde(default)]
     pub rtt_ms: f64,
+    /// When this is sent, in coordinator time as the agent knows it; nothing before it knows. A batch that was
+    /// held up on its way is told by it from one whose results are young.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<jiff::Timestamp>,
     /// Up to where the agent's reports of this start were settled before; 0 if it does not say.
     #[serde(default)]
     pub settled: i64,

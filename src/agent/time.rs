@@ -29,7 +29,6 @@ struct State {
     samples: VecDeque<Sample>,
     /// Before the first exchange: from a ping, or remembered from an earlier process.
     provisional_us: Option<i64>,
-    rtt_us: i64,
     wall_ahead_us: Option<i64>,
 }
 
@@ -96,7 +95,6 @@ impl CoordinatorTime {
             state.samples.pop_front();
         }
         state.samples.push_back(Sample { offset_us, rtt_us });
-        state.rtt_us = rtt_us;
         state.wall_ahead_us =
             Some(wall.as_microsecond() - (received + state.offset().unwrap_or(0)));
     }
@@ -119,9 +117,16 @@ impl CoordinatorTime {
         self.state().wall_ahead_us
     }
 
-    /// The last exchange's round trip in milliseconds; 0 before the first.
+    /// The shortest round trip of the last exchanges in milliseconds; 0 before the first. One that was held
+    /// up says nothing of the next.
     pub fn rtt_ms(&self) -> f64 {
-        self.state().rtt_us as f64 / 1_000.0
+        self.state().best().map_or(0.0, |best| best.rtt_us as f64 / 1_000.0)
+    }
+
+    /// Coordinator time at `now`; nothing before the first exchange of this process.
+    pub fn coordinator(&self, now: Boottime) -> Option<Timestamp> {
+        let offset_us = self.state().best()?.offset_us;
+        Timestamp::from_microsecond(now + offset_us).ok()
     }
 
     /// How old something is that happened at `then`, or at `wall` if the kernel was started since; and
@@ -225,7 +230,8 @@ mod tests {
         assert_eq!(known(&time), -4 * SECOND);
         time.learn(30 * SECOND, 30 * SECOND + 600_000, at(26 * SECOND), at(0));
         assert_eq!(known(&time), -4 * SECOND);
-        assert_eq!(time.rtt_ms(), 600.0);
+        assert_eq!(time.rtt_ms(), 2.0);
+        assert_eq!(time.coordinator(31 * SECOND), Some(at(27 * SECOND)));
         time.hint(31 * SECOND, at(0));
         assert_eq!(known(&time), -4 * SECOND);
     }

@@ -133,6 +133,8 @@ struct RawBatch<'a> {
     #[serde(default)]
     rtt_ms: f64,
     #[serde(default)]
+    sent_at: Option<Timestamp>,
+    #[serde(default)]
     settled: i64,
     #[serde(borrow)]
     reports: Vec<&'a RawValue>,
@@ -223,6 +225,7 @@ fn decode(agent: KnownAgent, plain: &[u8]) -> ApiResult<ReportBatch> {
         location: agent.location,
         boot: batch.boot,
         rtt_ms: batch.rtt_ms,
+        sent_at: batch.sent_at,
         settled: batch.settled,
         reports,
     })
@@ -312,7 +315,7 @@ mod tests {
 
     fn batch(reports: &[serde_json::Value]) -> Vec<u8> {
         serde_json::to_vec(
-            &serde_json::json!({"boot": Uuid::nil(), "rtt_ms": 1.5, "reports": reports}),
+            &serde_json::json!({"boot": Uuid::nil(), "rtt_ms": 1.5, "sent_at": "2026-03-01T12:00:00Z", "reports": reports}),
         )
         .unwrap()
     }
@@ -332,6 +335,7 @@ mod tests {
         let seen: Vec<_> = delivery.reports.iter().map(|r| (r.seq, r.report.is_some())).collect();
         assert_eq!(seen, [(1, true), (2, false), (3, true)]);
         assert_eq!(delivery.rtt_ms, 1.5);
+        assert_eq!(delivery.sent_at, "2026-03-01T12:00:00Z".parse().ok());
     }
 
     #[test]

@@ -29,6 +29,19 @@ pub fn effective_time(received_at: Millis, age_at_send: Millis, rtt: Millis) -> 
     received_at - age_at_send - rtt / 2
 }
 
+/// A way that takes longer than half a round trip and this was held up: a line that was cut for a moment
+/// delivers what was sent before, seconds later.
+const HELD_UP: Millis = 250;
+/// Senders give up on a request long before.
+const LONGEST_WAY: Millis = 60_000;
+
+/// The round trip to reckon with: twice the way that a batch really took if it was held up, all in
+/// milliseconds. `sent_at` is the sender's notion of coordinator time, learnt from our own answers.
+pub fn round_trip(received_at: Millis, sent_at: Option<Millis>, rtt: Millis) -> Millis {
+    let way = sent_at.map_or(0, |sent_at| received_at - sent_at);
+    if (rtt / 2 + HELD_UP..=LONGEST_WAY).contains(&way) { way * 2 } else { rtt }
+}
+
 /// Locations that may be quarantined at once, of those online: a minority, so that a mistake of ours
 /// cannot silence the fleet.
 pub fn quarantine_cap(online: usize) -> usize {
@@ -52,6 +65,18 @@ mod tests {
     #[test]
     fn the_attempt_began_before_it_was_sent_and_travelled() {
         assert_eq!(effective_time(1_000_000, 400, 200), 999_500);
+    }
+
+    #[test]
+    fn a_batch_that_was_held_up_is_as_old_as_its_way_was_long() {
+        // 11.27 s on the way, at a usual round trip of 200 ms.
+        let rtt = round_trip(1_000_000, Some(988_730), 200);
+        assert_eq!(effective_time(1_000_000, 50_000, rtt), 938_730);
+        // What the round trip explains, or nearly, is no delay; neither is a clock that is ahead, or far off.
+        for sent_at in [None, Some(999_900), Some(999_651), Some(1_000_400), Some(939_999)] {
+            assert_eq!(round_trip(1_000_000, sent_at, 200), 200, "{sent_at:?}");
+        }
+        assert_eq!(round_trip(1_000_000, Some(999_650), 200), 700);
     }
 
     #[test]

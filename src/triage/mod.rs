@@ -55,8 +55,10 @@ pub struct ReportBatch {
     pub agent: Uuid,
     pub location: LocationKey,
     pub boot: Uuid,
-    /// Round trip of the exchange before, in milliseconds.
+    /// Round trip of the exchanges before, in milliseconds.
     pub rtt_ms: f64,
+    /// When it was sent, by our time as the agent knows it.
+    pub sent_at: Option<Timestamp>,
     /// Up to where the agent was told that its reports of this start are settled.
     pub settled: i64,
     pub reports: Vec<Delivered>,
@@ -310,7 +312,7 @@ impl Triage {
             }
             highest = delivered.seq;
             let verdict = delivered.report.as_ref().ok_or(Refusal::BadReport).and_then(|report| {
-                let at = effective_at(report, delivery.rtt_ms, now)?;
+                let at = effective_at(report, delivery, now)?;
                 if at < oldest {
                     return Err(Refusal::TooOld);
                 }

@@ -2,11 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Refusal, Reported};
+use super::{Refusal, ReportBatch, Reported};
 use crate::domain::Millis;
 use crate::domain::decision::{Disposition, HistoryOnly, Seen};
 use crate::domain::ids::{LocationKey, MonitorKey};
-use crate::domain::location::effective_time;
+use crate::domain::location::{effective_time, round_trip};
 use crate::domain::observation::RunKind;
 use crate::store::reports::{DetailRow, ReportRow};
 
@@ -101,14 +101,17 @@ pub(super) fn late_span(
 /// When the attempt began, by our clock.
 pub(super) fn effective_at(
     report: &Reported,
-    rtt_ms: f64,
+    delivery: &ReportBatch,
     now: Timestamp,
 ) -> Result<Timestamp, Refusal> {
-    let (age, rtt) = (report.age_at_send_ms, rtt_ms.clamp(0.0, 60_000.0));
+    let (age, rtt) = (report.age_at_send_ms, delivery.rtt_ms.clamp(0.0, 60_000.0));
     if !age.is_finite() || !rtt.is_finite() || age.abs() > 1e12 {
         return Err(Refusal::BadReport);
     }
-    let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
+    let sent_at = delivery.sent_at.map(Timestamp::as_millisecond);
+    let held_up = round_trip(now.as_millisecond(), sent_at, rtt as i64);
+    let rtt_us = if held_up > rtt as i64 { held_up * 1000 } else { (rtt * 1000.0) as i64 };
+    let age_us = (age * 1000.0) as i64;
     let at = effective_time(now.as_microsecond(), age_us, rtt_us);
     let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
     if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }

@@ -73,6 +73,7 @@ impl Past {
             location: *key,
             boot: *agent,
             rtt_ms: 0.0,
+            sent_at: None,
             settled: 0,
             reports: vec![Delivered { seq: *seq, report: Some(report) }],
         };

@@ -147,7 +147,8 @@ fn prepare(shared: &Shared, boot: Uuid, limit: usize) -> Result<Option<Prepared>
     };
     let rtt_ms = shared.time.rtt_ms();
     let reports = kept.into_iter().map(report).collect();
-    let batch = Batch { boot, rtt_ms, settled, reports };
+    let sent_at = shared.time.coordinator(now);
+    let batch = Batch { boot, rtt_ms, sent_at, settled, reports };
     let packed = serde_json::to_vec(&batch).map_err(|error| Trouble::Other(error.to_string()))?;
     let body =
         zstd::encode_all(&packed[..], 3).map_err(|error| Trouble::Other(error.to_string()))?;

@@ -182,6 +182,7 @@ fn deliveries(ready: &Ready, round: i64) -> Vec<(ReportBatch, Timestamp)> {
                 location: *location,
                 boot,
                 rtt_ms: 1.0,
+                sent_at: None,
                 settled: 0,
                 reports: reports.collect(),
             };

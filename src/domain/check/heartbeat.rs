@@ -113,6 +113,14 @@ impl HeartbeatCheck {
         })
     }
 
+    /// What is waited for: `a call every 5 min`.
+    pub fn awaited(&self) -> String {
+        match &self.when {
+            When::Every { period_s } => format!("a call every {}", span(period_s * 1000)),
+            When::Cron { cron, zone } => format!("a call at {cron} ({zone})"),
+        }
+    }
+
     /// What deciding needs to know. Refused only if it is no longer what was checked.
     pub fn plan(&self) -> Result<Plan, Invalid> {
         let due = match &self.when {
@@ -154,12 +162,8 @@ impl Kind for HeartbeatCheck {
         Value::Object(map)
     }
 
-    /// What is waited for: `a call every 5 min`.
     fn target(&self) -> String {
-        match &self.when {
-            When::Every { period_s } => format!("a call every {}", span(period_s * 1000)),
-            When::Cron { cron, zone } => format!("a call at {cron} ({zone})"),
-        }
+        self.awaited()
     }
 
     /// Nothing is connected to.
@@ -172,7 +176,7 @@ impl Kind for HeartbeatCheck {
     }
 
     fn with_secrets(&self, _: &Secrets) -> Result<Check, Invalid> {
-        Ok(Check::Heartbeat(Box::new(self.clone())))
+        Ok(Check::Heartbeat(self.clone()))
     }
 
     fn sends_secrets_where(&self, old: &Check) -> bool {
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn people_read_what_is_waited_for() {
-        let told = |value| read(value).unwrap().target().replace('\u{a0}', " ");
+        let told = |value| read(value).unwrap().awaited().replace('\u{a0}', " ");
         let every = json!({"kind": "heartbeat", "period_s": 300});
         assert_eq!(told(every), "a call every 5 min");
         let cron = json!({"kind": "heartbeat", "cron": "30 2 * * *", "zone": "Europe/Berlin"});

@@ -96,14 +96,14 @@ impl Check {
     /// What its kind does for it.
     fn inner(&self) -> &dyn Kind {
         match self {
-            Check::Heartbeat(check) => check.as_ref(),
+            Check::Heartbeat(check) => check,
             Check::Http(check) => check.as_ref(),
         }
     }
 
     fn inner_mut(&mut self) -> &mut dyn Kind {
         match self {
-            Check::Heartbeat(check) => check.as_mut(),
+            Check::Heartbeat(check) => check,
             Check::Http(check) => check.as_mut(),
         }
     }

@@ -277,6 +277,7 @@ impl Api {
             location,
             boot: agent,
             rtt_ms: 0.0,
+            sent_at: None,
             settled: 0,
             reports: vec![Delivered { seq, report: Some(report) }],
         };

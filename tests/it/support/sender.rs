@@ -72,7 +72,13 @@ impl Sender {
             let age = kept.ago + kept.since.elapsed();
             Report { age_at_send_ms: age.as_secs_f64() * 1000.0, ..kept.report.clone() }
         });
-        let batch = Batch { boot: self.boot, rtt_ms: 0.0, settled: 0, reports: reports.collect() };
+        let batch = Batch {
+            boot: self.boot,
+            rtt_ms: 0.0,
+            sent_at: None,
+            settled: 0,
+            reports: reports.collect(),
+        };
         let json = serde_json::to_vec(&batch).unwrap();
         let request = self
             .http

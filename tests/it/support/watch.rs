@@ -59,6 +59,7 @@ impl Agent {
             location: self.location,
             boot: self.boot,
             rtt_ms: 0.0,
+            sent_at: None,
             settled: 0,
             reports,
         }
