@@ -119,8 +119,8 @@ fn checked<'a>(field: &str, text: &'a str) -> ApiResult<&'a str> {
     Ok(text)
 }
 
-/// Closes an open incident of a fleet, or one about Quorate itself: what was found stays, and does not open it
-/// again before it was gone once. A monitor's incident ends when its locations see it up, and by nothing else
+/// Closes an open incident of a fleet, of a certificate, or one about Quorate itself: what was found stays, and does
+/// not open it again before it was gone once, or before the end of the certificate is closer by a threshold. A monitor's incident ends when its locations see it up, and by nothing else
 /// (409).
 #[utoipa::path(post, path = "/incidents/{id}/resolve", tag = "incidents", extensions(("x-role" = json!("editor"))),
     params(("id" = Uuid, Path)), responses((status = 200, body = Incident)))]
@@ -142,6 +142,11 @@ async fn resolve_incident(
         if !triage::platform::resolve(&mut tx, id, &caller.name, now).await? {
             return Err(ApiError::in_use("This incident is over."));
         }
+        return resolved(tx, &caller, id, now).await;
+    }
+    if IncidentKind::of(&row.subject) == IncidentKind::Certificate {
+        let row = lock_open(&mut tx, id).await?;
+        triage::certificates::resolve(&mut tx, row.monitor, id, &caller.name, now).await?;
         return resolved(tx, &caller, id, now).await;
     }
     let Some(fleet) = &row.fleet else {

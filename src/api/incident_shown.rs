@@ -38,10 +38,12 @@ pub async fn load(conn: &mut PgConnection, id: Uuid, now: Timestamp) -> ApiResul
     let fleet = row.fleet.as_ref().map(|fleet| fleet.key);
     let slo = row.slo.as_ref().map(|slo| slo.key);
     let monitor = (row.monitor.0 != 0).then_some(row.monitor.0);
-    let own = IncidentKind::of(&row.subject) == IncidentKind::Platform;
+    let kind = IncidentKind::of(&row.subject);
+    let own = kind == IncidentKind::Platform;
     let subject = own.then(|| row.subject.clone());
+    let kind = Some(kind.word());
     let earlier =
-        Filter { monitor, fleet, slo, subject, before, limit: RELATED, ..Filter::default() };
+        Filter { monitor, fleet, slo, kind, subject, before, limit: RELATED, ..Filter::default() };
     let earlier = if monitor.is_none() && fleet.is_none() && slo.is_none() && !own {
         Vec::new()
     } else {
@@ -179,6 +181,7 @@ impl IncidentKind {
             Self::Monitor => "monitor",
             Self::Fleet => "fleet",
             Self::Slo => "slo",
+            Self::Certificate => "certificate",
             Self::Platform => "platform",
         }
     }
@@ -188,6 +191,7 @@ impl IncidentKind {
         match subject.split_once(':').map_or(subject, |(kind, _)| kind) {
             "fleet" => Self::Fleet,
             "slo" => Self::Slo,
+            "certificate" => Self::Certificate,
             "platform" => Self::Platform,
             _ => Self::Monitor,
         }

@@ -46,7 +46,8 @@ pub struct IncidentRow {
     pub group: Option<Uuid>,
     /// The monitors that went down together with this one; null when it is told by itself.
     pub storm: Option<Storm>,
-    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE`
+    /// `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `certificate:MONITOR:FINGERPRINT`,
+    /// `platform:CAUSE`
     pub subject: String,
     pub severity: Severity,
     /// The worst it has been.
@@ -57,7 +58,7 @@ pub struct IncidentRow {
     /// The first passing result; null while open.
     pub ended_at: Option<At>,
     pub resolved_at: Option<At>,
-    /// `recovered paused deleted`
+    /// `recovered paused deleted renewed …`
     pub resolve_reason: Option<String>,
     /// From start to end, or to now.
     pub duration_ms: i64,
@@ -70,8 +71,8 @@ pub struct IncidentRow {
     pub acked_by: Option<String>,
     /// When the acknowledgement ends by itself.
     pub acked_until: Option<At>,
-    /// What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
-    /// monitor, which has a name and a state.
+    /// What is wrong, in a few words that go on after the name of the fleet or SLO, after that of the monitor whose
+    /// certificate it is, or after "Quorate"; null for a monitor, which has a name and a state.
     pub title: Option<String>,
     /// As it was told last.
     pub sentence: String,
@@ -224,13 +225,14 @@ pub enum IncidentState {
     Resolved,
 }
 
-/// What an incident is about. `platform`: Quorate itself.
+/// What an incident is about. `certificate`: one that a monitor is shown; `platform`: Quorate itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IncidentKind {
     Monitor,
     Fleet,
     Slo,
+    Certificate,
     Platform,
 }
 

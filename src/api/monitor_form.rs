@@ -13,6 +13,7 @@ use super::{
 use crate::{
     domain::{
         Invalid,
+        certificate::thresholds,
         check::{Check, Warning},
         ids::LocationKey,
         monitor::{Interval, LocationSelector, Name, Policy, PolicySpec, Quorum, Timeout},
@@ -44,6 +45,8 @@ pub struct Draft {
     pub depends_on: Vec<Uuid>,
     pub channels: Option<Vec<Uuid>>,
     pub escalation: Option<Uuid>,
+    /// The most first.
+    pub certificate_days: Option<Vec<u16>>,
     pub fleet: Option<Uuid>,
     pub runbook_url: Option<String>,
     pub enabled: bool,
@@ -121,6 +124,9 @@ pub async fn read(
     let channels = channels(conn, form.channels.as_deref(), &mut gather).await?;
     let runbook_url = gather.take(parse_runbook(form.runbook_url));
     let fleet = fleet(conn, form.fleet.as_deref(), &mut gather).await?;
+    let certificate_days = form.certificate_days.as_deref();
+    let certificate_days = certificate_days.map(|days| thresholds("certificate_days", days));
+    let certificate_days = gather.take(certificate_days.transpose()).flatten();
     let escalation = escalation(conn, form.escalation.as_deref(), &mut gather).await?;
     let check = check(conn, state, form.check, old, &mut gather).await?;
 
@@ -149,6 +155,7 @@ pub async fn read(
             depends_on,
             channels,
             escalation,
+            certificate_days,
             fleet,
             runbook_url,
             enabled: form.enabled,

@@ -229,6 +229,10 @@ fn values(state: &AppState, uid: Uuid, draft: &Draft) -> ApiResult<Values> {
         depends_on: to_json(&draft.depends_on)?,
         fleet: draft.fleet.map(|id| id.to_string()),
         escalation: draft.escalation.map(|id| id.to_string()),
+        certificate_days: draft
+            .certificate_days
+            .as_ref()
+            .map(|days| days.iter().copied().map(i32::from).collect()),
         runbook_url: draft.runbook_url.clone(),
         enabled: draft.enabled,
     })
@@ -252,6 +256,7 @@ fn shown(values: &Values) -> Value {
         "labels": values.labels,
         "channels": values.channels,
         "escalation": values.escalation,
+        "certificate_days": values.certificate_days,
         "depends_on": values.depends_on,
         "runbook_url": values.runbook_url,
         "enabled": values.enabled,

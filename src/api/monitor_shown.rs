@@ -55,6 +55,9 @@ pub fn merged(old: &MonitorRow, change: ChangeMonitor) -> ApiResult<NewMonitor> 
             None => v.channels.as_ref().map(ids).transpose()?,
         },
         escalation: change.escalation.unwrap_or_else(|| v.escalation.clone()),
+        certificate_days: change.certificate_days.unwrap_or_else(|| {
+            v.certificate_days.as_ref().map(|days| days.iter().copied().map(i64::from).collect())
+        }),
         runbook_url: change.runbook_url.unwrap_or_else(|| v.runbook_url.clone()),
         enabled: change.enabled.unwrap_or(v.enabled),
     })
@@ -92,6 +95,10 @@ pub async fn load(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> A
         fleet: row.values.fleet,
         channels,
         escalation,
+        certificate_days: row
+            .values
+            .certificate_days
+            .map(|days| days.into_iter().filter_map(|day| u16::try_from(day).ok()).collect()),
         told_by,
         runbook_url: row.values.runbook_url,
         enabled: row.values.enabled,

@@ -101,6 +101,8 @@ pub struct Monitor {
     pub channels: Option<Vec<Uuid>>,
     /// Id of the escalation that it names itself.
     pub escalation: Option<Uuid>,
+    /// Days before the end of a certificate at which people are told; null means those of the settings.
+    pub certificate_days: Option<Vec<u16>>,
     /// Who is told, and by whose word: the monitor's own, a route's, or the default.
     pub told_by: ToldBy,
     pub runbook_url: Option<String>,
@@ -178,6 +180,9 @@ pub struct NewMonitor {
     /// Ids or names; null means the default channels.
     pub channels: Option<Vec<String>>,
     pub escalation: Option<String>,
+    /// Days before the end of a certificate at which people are told: 1 to 10 different ones, 0 to 3,650; null means
+    /// those of the settings.
+    pub certificate_days: Option<Vec<i64>>,
     pub runbook_url: Option<String>,
     #[serde(default = "yes")]
     pub enabled: bool,
@@ -187,8 +192,8 @@ fn yes() -> bool {
     true
 }
 
-/// What is left out stays. Null takes slow_ms, fleet, channels, escalation and runbook_url away; elsewhere
-/// it is refused.
+/// What is left out stays. Null takes slow_ms, fleet, channels, escalation, certificate_days and runbook_url
+/// away; elsewhere it is refused.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeMonitor {
@@ -233,6 +238,9 @@ pub struct ChangeMonitor {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub escalation: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<i64>>)]
+    pub certificate_days: Option<Option<Vec<i64>>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub runbook_url: Option<Option<String>>,

@@ -1,4 +1,4 @@
-//! Settings of alerts: the fallback channel, storms, and the dead-man ping.
+//! Settings of alerts: the fallback channel, storms, certificates, and the dead-man ping.
 
 use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use super::{
     request::{At, Json, not_null, present},
 };
 use crate::{
-    domain::storm,
+    domain::{certificate, storm},
     notify::deadman,
     store::{self, channels::Channel},
 };
@@ -36,6 +36,10 @@ pub struct AlertSettings {
     pub fallback: Option<FallbackChannel>,
     /// So many monitors that go down within 60 s and share something are one alert; 0: never.
     pub storm_monitors: u32,
+    /// Days before the end of a certificate at which people are told, the most first; a monitor may have its own.
+    pub certificate_days: Vec<u16>,
+    /// It is told when a monitor is shown a certificate of another issuer than before.
+    pub certificate_issuer: bool,
     /// Notices that went to the fallback channel within 24 h.
     pub fallback_notices_24h: i64,
 }
@@ -59,6 +63,13 @@ pub struct ChangeAlertSettings {
     #[serde(default, deserialize_with = "not_null")]
     #[schema(nullable = false)]
     pub storm_monitors: Option<u32>,
+    /// 1 to 10 different ones, 0 to 3,650; null goes back to 30, 14, 7, 3 and 1.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<i64>>)]
+    pub certificate_days: Option<Option<Vec<i64>>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schema(nullable = false)]
+    pub certificate_issuer: Option<bool>,
 }
 
 /// Pings to an external watch, which raises the alarm when they stay away.
@@ -119,6 +130,17 @@ async fn change_alert_settings(
             return Err(ApiError::invalid("storm_monitors", why));
         }
         alerts["storm_monitors"] = monitors.into();
+    }
+    if let Some(days) = &body.certificate_days {
+        alerts["certificate_days"] = match days {
+            None => Value::Null,
+            Some(days) => json!(certificate::thresholds("certificate_days", days)?),
+        };
+        // What is near its end by the new days is told at once.
+        store::certificates::look_soon(&mut tx, None, now).await?;
+    }
+    if let Some(told) = body.certificate_issuer {
+        alerts["certificate_issuer"] = told.into();
     }
     store::settings::put(&mut tx, ALERTS, &alerts, None, now).await?;
     store::audit::add(&mut tx, now, &caller.name, "settings.alerts", "settings:alerts", &alerts)
@@ -202,6 +224,7 @@ async fn load(conn: &mut PgConnection, state: &AppState) -> ApiResult<AlertSetti
         Some(id) => store::channels::get(conn, id).await?,
         None => None,
     };
+    let certificates = store::settings_read::certificates(conn).await?;
     let day = state.clock.now() - jiff::SignedDuration::from_hours(24);
     Ok(AlertSettings {
         fallback: fallback.map(|channel| FallbackChannel {
@@ -212,6 +235,8 @@ async fn load(conn: &mut PgConnection, state: &AppState) -> ApiResult<AlertSetti
         storm_monitors: store::settings_read::storm_monitors(conn)
             .await?
             .unwrap_or(storm::MONITORS),
+        certificate_days: certificates.days.unwrap_or_else(|| certificate::THRESHOLDS.to_vec()),
+        certificate_issuer: certificates.issuer,
         fallback_notices_24h: store::fallback::told_since(conn, day).await?,
     })
 }

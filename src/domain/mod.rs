@@ -4,6 +4,7 @@ pub mod address;
 pub mod assertion;
 pub mod availability;
 pub mod callback;
+pub mod certificate;
 pub mod channel;
 pub mod check;
 pub mod cron;

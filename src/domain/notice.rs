@@ -14,8 +14,8 @@ pub mod fallback;
 mod tests;
 
 pub use self::facts::{
-    FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, PlatformFacts, Prompt,
-    SloFacts, StormFacts, StormLine,
+    CertificateFacts, FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts,
+    PlatformFacts, Prompt, SloFacts, StormFacts, StormLine,
 };
 pub use super::incident::Severity;
 
@@ -110,6 +110,9 @@ pub struct Notice {
     /// Of an incident about Quorate itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<PlatformFacts>,
+    /// Of an incident about a certificate that the monitor is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateFacts>,
     /// Why it is told now, if not because something happened to the incident by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,

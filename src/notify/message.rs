@@ -115,10 +115,12 @@ pub fn name(notice: &Notice) -> &str {
     }
 }
 
-/// What an SLO, or Quorate itself, does that is wrong; it goes on after the name.
+/// What an SLO, a certificate or Quorate itself does that is wrong; it goes on after the name.
 fn predicate(notice: &Notice) -> Option<&str> {
     let of_slo = notice.slo.as_ref().map(|slo| slo.title.as_str());
-    of_slo.or(notice.platform.as_ref().map(|platform| platform.title.as_str()))
+    let of_certificate = notice.certificate.as_ref().map(|one| one.title.as_str());
+    let of_platform = notice.platform.as_ref().map(|platform| platform.title.as_str());
+    of_slo.or(of_certificate).or(of_platform)
 }
 
 /// In front of the subject: one or two words, or what is wrong in a fleet, with an SLO or with Quorate itself.
@@ -146,6 +148,7 @@ fn sentence_case(title: &str) -> Cow<'_, str> {
 fn state_word(notice: &Notice) -> &'static str {
     match notice.kind {
         NoticeKind::Resolved | NoticeKind::FlapEnd if !recovered(notice) => "Closed",
+        NoticeKind::Resolved if notice.certificate.is_some() => "Renewed",
         NoticeKind::Resolved if notice.fleet.is_some() || predicate(notice).is_some() => {
             "As usual again"
         }
@@ -235,6 +238,9 @@ pub fn headline(notice: &Notice) -> String {
 }
 
 fn ending(notice: &Notice, name: &str, is: &str) -> String {
+    if let Some(over) = notice.certificate.as_ref().and_then(|one| one.over.as_ref()) {
+        return format!("{name} {over}.");
+    }
     match notice.incident.resolve_reason.as_deref() {
         Some("paused") => return format!("{name} was paused, which closes its incident."),
         Some("deleted") => return format!("{name} was deleted, which closes its incident."),
@@ -267,7 +273,7 @@ fn ending(notice: &Notice, name: &str, is: &str) -> String {
 fn recovered(notice: &Notice) -> bool {
     matches!(
         notice.incident.resolve_reason.as_deref(),
-        None | Some("recovered" | "up" | "flap_end")
+        None | Some("recovered" | "up" | "flap_end" | "renewed")
     )
 }
 
@@ -308,6 +314,11 @@ fn facts(notice: &Notice, around: &Surroundings) -> Vec<(&'static str, String)> 
     if let Some(monitor) = &notice.monitor {
         fact("Target", monitor.target.clone());
         fact("Group", monitor.group.clone());
+    }
+    if let Some(certificate) = &notice.certificate {
+        fact("Ends", instant(certificate.not_after, &around.zone));
+        fact("Issuer", certificate.issuer.clone());
+        fact("Fingerprint", certificate.fingerprint.clone());
     }
     if let Some(slo) = &notice.slo {
         fact("Service", slo.service.clone());

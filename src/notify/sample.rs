@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::domain::{
     incident::Severity,
     notice::{
-        FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
+        CertificateFacts, FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
         PlatformFacts, SloFacts, StormFacts, StormLine,
     },
     platform::{Fallback, Trouble},
@@ -30,6 +30,7 @@ pub(super) fn outage() -> Notice {
         fleet: None,
         slo: None,
         platform: None,
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {
@@ -147,6 +148,28 @@ pub(super) fn platform_alert() -> Notice {
         cause: trouble.cause.word().to_owned(),
         title: trouble.title,
         over: trouble.over,
+    });
+    notice
+}
+
+/// A certificate that ends in a week.
+pub(super) fn certificate_alert() -> Notice {
+    let mut notice = outage();
+    let not_after = notice.decided_at + jiff::SignedDuration::from_hours(7 * 24 + 1);
+    notice.severity = Severity::Degraded;
+    notice.incident.subject = format!("certificate:{}:{}", Uuid::from_u128(0x1), "ab".repeat(8));
+    notice.sentence = "The certificate ends in 7 days.".into();
+    notice.locations = Vec::new();
+    notice.scope = None;
+    (notice.eligible, notice.needed, notice.down) = (0, 0, 0);
+    notice.certificate = Some(CertificateFacts {
+        title: "shows a certificate that ends in 7 days".into(),
+        over: None,
+        fingerprint: "ab".repeat(32),
+        names: vec!["shop.example".into()],
+        issuer: "Example CA".into(),
+        not_after,
+        days_left: 7,
     });
     notice
 }

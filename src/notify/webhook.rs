@@ -157,6 +157,15 @@ fn data(notice: &Notice, around: &Surroundings) -> Value {
     if let Some(storm) = &notice.storm {
         data["group"] = json!(storm);
     }
+    if let Some(certificate) = &notice.certificate {
+        data["certificate"] = json!({
+            "fingerprint": certificate.fingerprint,
+            "names": certificate.names,
+            "issuer": certificate.issuer,
+            "not_after": instant(certificate.not_after),
+            "days_left": certificate.days_left,
+        });
+    }
     if let Some(platform) = &notice.platform {
         data["platform"] = json!({ "cause": platform.cause, "title": platform.title });
     }

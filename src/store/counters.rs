@@ -163,7 +163,8 @@ pub async fn incidents(
     let to: Vec<_> = spans.iter().map(|s| s.2.to_sqlx()).collect();
     sqlx::query_scalar!(
         r#"select (select count(*) from incident i
-                   where i.monitor_id = s.monitor_id and i.started_at >= s.from_at and i.started_at < s.to_at) as "count!"
+                   where i.monitor_id = s.monitor_id and i.started_at >= s.from_at and i.started_at < s.to_at
+                         and starts_with(i.subject, 'monitor:')) as "count!"
            from unnest($1::int4[], $2::timestamptz[], $3::timestamptz[]) with ordinality as s(monitor_id, from_at, to_at, part)
            order by s.part"#,
         &monitor,

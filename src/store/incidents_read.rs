@@ -78,7 +78,7 @@ pub struct Filter {
     pub monitor: Option<i32>,
     pub fleet: Option<FleetKey>,
     pub slo: Option<SloKey>,
-    /// What its subject begins with: `monitor fleet slo platform`.
+    /// What its subject begins with: `monitor fleet slo certificate platform`.
     pub kind: Option<&'static str>,
     pub subject: Option<String>,
     /// Told with this one.

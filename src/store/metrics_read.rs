@@ -70,7 +70,9 @@ pub async fn last_results(conn: &mut PgConnection, now: Timestamp) -> sqlx::Resu
                order by t.location_id, t.effective_at desc) as r
            join location l on l.location_id = r.location_id
            left join monitor_answer a on a.monitor_id = m.monitor_id and a.location_id = r.location_id
-           left join monitor_certificate c on c.monitor_id = m.monitor_id and c.location_id = r.location_id
+           left join lateral (
+               select s.facts from certificate_sight s where s.monitor_id = m.monitor_id and s.location_id = r.location_id
+               order by s.last_at desc limit 1) as c on true
            where m.deleted_at is null and m.enabled
            order by m.name, l.name"#,
         now.to_sqlx()
@@ -126,7 +128,8 @@ pub struct CountersRow {
 pub async fn monitors(conn: &mut PgConnection) -> sqlx::Result<Vec<MonitorRow>> {
     sqlx::query!(
         r#"select m.monitor_id as "monitor_id!", m.name as "name!", v.state as "state!", coalesce(s.evidence_stale, false) as "stale!",
-                  exists (select from incident i where i.monitor_id = m.monitor_id and i.resolved_at is null) as "open!",
+                  exists (select from incident i where i.monitor_id = m.monitor_id and i.resolved_at is null
+                          and starts_with(i.subject, 'monitor:')) as "open!",
                   c.told_to as "told_to?: jiff_sqlx::Timestamp", array[c.up_ms, c.partial_ms, c.down_ms, c.unknown_ms, c.excluded_ms,
                   c.paused_ms, c.rounds_up, c.rounds_partial, c.rounds_down, c.rounds_unknown, c.incidents] as "numbers!: Vec<Option<i64>>"
            from monitor m join monitor_live v using (monitor_id)

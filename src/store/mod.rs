@@ -8,6 +8,8 @@ pub mod audit;
 mod backlog;
 pub mod bench;
 pub mod boots;
+pub mod certificates;
+pub mod certificates_read;
 pub mod channels;
 pub mod chores;
 mod copy;

@@ -44,6 +44,8 @@ pub struct Values {
     pub depends_on: serde_json::Value,
     pub fleet: Option<String>,
     pub escalation: Option<String>,
+    /// The most first; none: as the settings say.
+    pub certificate_days: Option<Vec<i32>>,
     pub runbook_url: Option<String>,
     pub enabled: bool,
 }
@@ -67,7 +69,7 @@ pub async fn key(conn: &mut PgConnection, uid: Uuid) -> sqlx::Result<Option<Moni
 pub async fn get(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<Option<MonitorRow>> {
     sqlx::query!(
         r#"select m.uid, m.name, m.group_name, m.check_spec, m.sealed, m.interval_s, m.timeout_ms, m.slow_ms, m.locations,
-                  m.policy, m.labels, m.channels, m.depends_on, m.fleet, m.escalation, m.runbook_url, m.enabled,
+                  m.policy, m.labels, m.channels, m.depends_on, m.fleet, m.escalation, m.runbook_url, m.enabled, m.certificate_days,
                   m.check_version, m.revision, m.created_at, m.updated_at, v.state, v.since_at,
                   coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
                             where l.monitor_id = m.monitor_id), '{}') as "looks_from!"
@@ -93,6 +95,7 @@ pub async fn get(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<Optio
             depends_on: r.depends_on,
             fleet: r.fleet,
             escalation: r.escalation,
+            certificate_days: r.certificate_days,
             runbook_url: r.runbook_url,
             enabled: r.enabled,
         },
@@ -116,8 +119,9 @@ pub async fn insert(
 ) -> sqlx::Result<MonitorKey> {
     sqlx::query_scalar!(
         "insert into monitor (uid, name, group_name, check_spec, sealed, interval_s, timeout_ms, slow_ms, locations,
-             policy, labels, channels, depends_on, fleet, escalation, runbook_url, enabled, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18)
+             policy, labels, channels, depends_on, fleet, escalation, runbook_url, enabled, created_at, updated_at,
+             certificate_days)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $19)
          returning monitor_id",
         uid,
         v.name,
@@ -137,6 +141,7 @@ pub async fn insert(
         v.runbook_url,
         v.enabled,
         now.to_sqlx(),
+        v.certificate_days.as_deref() as _,
     )
     .fetch_one(conn)
     .await
@@ -155,7 +160,7 @@ pub async fn update(
         "update monitor set name = $2, group_name = $3, check_spec = $4, sealed = $5, interval_s = $6, timeout_ms = $7,
              slow_ms = $8, locations = $9, policy = $10, labels = $11, channels = $12, depends_on = $13, fleet = $14,
              escalation = $15, runbook_url = $16, enabled = $17, updated_at = $18, revision = revision + 1,
-             check_version = check_version + $19
+             check_version = check_version + $19, certificate_days = $20
          where monitor_id = $1",
         key.0,
         v.name,
@@ -176,6 +181,7 @@ pub async fn update(
         v.enabled,
         now.to_sqlx(),
         i32::from(new_check),
+        v.certificate_days.as_deref() as _,
     )
     .execute(conn)
     .await?;

@@ -26,6 +26,29 @@ pub async fn report_zones(conn: &mut PgConnection) -> sqlx::Result<Vec<String>> 
     Ok(zones)
 }
 
+/// When it is told that a certificate ends, and whether a change of its issuer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificates {
+    /// In days, if somebody chose some.
+    pub days: Option<Vec<u16>>,
+    pub issuer: bool,
+}
+
+/// Setting `alerts`, `{"certificate_days":[30,7],"certificate_issuer":true}`.
+pub async fn certificates(conn: &mut PgConnection) -> sqlx::Result<Certificates> {
+    let row = sqlx::query!(
+        r#"select value -> 'certificate_days' as days, (value ->> 'certificate_issuer')::bool as issuer
+           from setting where name = 'alerts'"#
+    )
+    .fetch_optional(conn)
+    .await?;
+    let (days, issuer) = row.map_or((None, None), |row| (row.days, row.issuer));
+    Ok(Certificates {
+        days: days.and_then(|days| serde_json::from_value(days).ok()),
+        issuer: issuer.unwrap_or(true),
+    })
+}
+
 /// The channel that hears what no other channel took: setting `alerts`, `{"fallback":"ID"}`.
 pub async fn fallback_channel(conn: &mut PgConnection) -> sqlx::Result<Option<uuid::Uuid>> {
     let id = sqlx::query_scalar!("select value ->> 'fallback' from setting where name = 'alerts'")

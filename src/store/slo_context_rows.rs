@@ -40,7 +40,7 @@ pub(super) async fn incidents(
                   i.opened_at as "opened_at: jiff_sqlx::Timestamp", i.ended_at as "ended_at: jiff_sqlx::Timestamp",
                   i.evidence, i.acked_at as "acked_at: jiff_sqlx::Timestamp", i.acked_by
            from incident i join monitor m using (monitor_id)
-           where i.monitor_id = any($1) and i.started_at < $3 and (i.ended_at is null or i.ended_at > $2)
+           where i.monitor_id = any($1) and starts_with(i.subject, 'monitor:') and i.started_at < $3 and (i.ended_at is null or i.ended_at > $2)
            order by i.started_at, i.incident_id"#,
         keys,
         span.from.to_sqlx(),

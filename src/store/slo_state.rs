@@ -123,7 +123,7 @@ pub async fn incidents(
         r#"select incident_id, started_at as "started_at: jiff_sqlx::Timestamp", ended_at as "ended_at: jiff_sqlx::Timestamp",
                   opened_at as "opened_at: jiff_sqlx::Timestamp", acked_at as "acked_at: jiff_sqlx::Timestamp"
            from incident
-           where monitor_id = any($1) and started_at < $3 and (ended_at is null or ended_at > $2)
+           where monitor_id = any($1) and starts_with(subject, 'monitor:') and started_at < $3 and (ended_at is null or ended_at > $2)
            order by started_at, incident_id"#,
         keys,
         from.to_sqlx(),

@@ -217,6 +217,24 @@ async fn queue_notices(
     escalate::tell(conn, told, now).await
 }
 
+/// What notices say of a monitor, and whom it wants to be told.
+pub(super) fn about(facts: store::triage_read::MonitorFacts) -> (notice::MonitorFacts, Own) {
+    let own = Own {
+        channels: facts.channels.and_then(|v| serde_json::from_value(v).ok()),
+        escalation: facts.escalation.and_then(|id| id.parse().ok()),
+        labels: text_map(&facts.labels),
+    };
+    let about = notice::MonitorFacts {
+        uid: facts.uid,
+        name: facts.name,
+        group: facts.group,
+        target: target_of(&facts.check_spec),
+        labels: own.labels.clone(),
+        runbook_url: facts.runbook_url,
+    };
+    (about, own)
+}
+
 /// What is told of a monitor's incident, and whom the monitor itself wants to be told.
 async fn payload(
     conn: &mut PgConnection,
@@ -228,26 +246,16 @@ async fn payload(
     let Some(row) = store::incidents::get(conn, monitor, telling.incident).await? else {
         return Ok(None);
     };
-    let own = Own {
-        channels: facts.channels.and_then(|v| serde_json::from_value(v).ok()),
-        escalation: facts.escalation.and_then(|id| id.parse().ok()),
-        labels: text_map(&facts.labels),
-    };
+    let (about, own) = about(facts);
     let payload = Notice {
         kind: telling.kind,
         severity: telling.severity,
         previous_severity: telling.previous,
-        monitor: Some(notice::MonitorFacts {
-            uid: facts.uid,
-            name: facts.name,
-            group: facts.group,
-            target: target_of(&facts.check_spec),
-            labels: own.labels.clone(),
-            runbook_url: facts.runbook_url,
-        }),
+        monitor: Some(about),
         fleet: None,
         slo: None,
         platform: None,
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {

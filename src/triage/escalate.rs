@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Triage, at, lost_a_race};
+use super::{Triage, at, certificates, lost_a_race};
 use crate::domain::{
     escalation::{
         Policy, hearers,
@@ -119,8 +119,11 @@ async fn begin(
             let policy = row.rules.with_channels(&channels.unwrap_or_default());
             (policy, Some(row.name), None)
         }
-        // What is no monitor may stay as it is for weeks: only a policy reminds of it.
-        None => (Policy::flat(monitor.0 != 0), None, channels),
+        // What is no monitor that fails may stay as it is for weeks: only a policy reminds of it.
+        None => {
+            let reminders = monitor.0 != 0 && payload.certificate.is_none();
+            (Policy::flat(reminders), None, channels)
+        }
     };
     let route = match chosen.by {
         By::Route(route) => Some(route.name.clone()),
@@ -234,7 +237,10 @@ impl Triage {
         }
         let seen = match monitor.0 {
             0 => None,
-            _ => self.look_again(&mut tx, monitor, incident, now).await?,
+            _ => match self.look_again(&mut tx, monitor, incident, now).await? {
+                None => certificates::look_again(&mut tx, monitor, incident, now).await?,
+                seen => seen,
+            },
         };
         store::incidents::lock(&mut tx, monitor, incident).await?;
         let plan = store::incident_plans::lock(&mut tx, monitor, incident).await?;

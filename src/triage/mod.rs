@@ -5,6 +5,7 @@
 //! storms; the head of the assignments. What is locked in one statement is read in the next.
 
 pub mod acks;
+pub mod certificates;
 mod configs;
 mod context;
 mod effects;
@@ -215,6 +216,8 @@ impl Triage {
             one.take_halt(halt, "Switched on again: it is decided anew.");
         }
         self.apply(conn, &context, &mut decided, now).await?;
+        store::certificates::look_soon(conn, Some(&[monitor.0]), now + certificates::SETTLE)
+            .await?;
         save(conn, &decided, true).await
     }
 
@@ -226,7 +229,8 @@ impl Triage {
         monitor: MonitorKey,
         now: Timestamp,
     ) -> sqlx::Result<()> {
-        self.end(conn, monitor, now, decision::pause, "Paused by hand: nothing is probed.").await
+        self.end(conn, monitor, now, decision::pause, "Paused by hand: nothing is probed.").await?;
+        certificates::end(conn, monitor, "paused", now).await
     }
 
     /// The same for a monitor that is being deleted; its live row goes, so that later reports are of
@@ -238,6 +242,8 @@ impl Triage {
         now: Timestamp,
     ) -> sqlx::Result<()> {
         self.end(conn, monitor, now, decision::delete, "The monitor was deleted.").await?;
+        certificates::end(conn, monitor, "deleted", now).await?;
+        store::certificates::forget(conn, monitor).await?;
         store::live::delete(conn, monitor).await
     }
 
@@ -383,9 +389,8 @@ impl Triage {
                 }
                 let late = late_quarters(report, now);
                 due.extend(late.map(|quarter| (one.config.monitor, quarter)));
-                let observation = &report.report.observation;
                 let place = (one.config.monitor, location);
-                self.known.note(place, report.at, observation, &mut news);
+                self.known.note(place, report, one.config.check_version, &mut news);
             }
             if let Some((from, to)) = late_span(list, &one.step.folded, now) {
                 store::chores::mark_refold(conn, one.config.monitor, from, to, now).await?;
@@ -396,7 +401,7 @@ impl Triage {
         store::reports::copy_in(conn, &rows).await?;
         store::reports::insert_details(conn, &details).await?;
         store::rollups::mark_due(conn, &due).await?;
-        news.save(conn).await?;
+        news.save(conn, now).await?;
         Ok(news)
     }
 }

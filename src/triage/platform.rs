@@ -199,6 +199,7 @@ async fn say(
         fleet: None,
         slo: None,
         platform: Some(facts),
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {

@@ -171,6 +171,11 @@ impl Upkeep {
         Ok(self.triage.escalate(now).await?)
     }
 
+    /// Looks at the certificates that monitors are shown, where it is time to; true when more are waiting.
+    pub async fn look_at_certificates(&self, now: Timestamp) -> anyhow::Result<bool> {
+        Ok(triage::certificates::step(&self.pool, now).await?)
+    }
+
     /// Looks at the failover groups; one coordinator at a time, because what changed is told once.
     pub async fn look_at_failover(&self, now: Timestamp) -> anyhow::Result<()> {
         let mut tx = self.pool.begin().await?;
@@ -256,11 +261,16 @@ impl Upkeep {
         }
     }
 
-    /// Looks every second at what waits for its time: escalations.
+    /// Looks every second at what waits for its time: escalations, certificates.
     pub async fn run_alerts(self, stop: tokio_util::sync::CancellationToken) {
         while !stop.is_cancelled() {
-            let more = log("escalations", self.escalate(self.clock.now()).await);
-            if more != Some(true) && wait(&self.clock, Duration::from_secs(1), &stop).await {
+            let now = self.clock.now();
+            let more = [
+                log("escalations", self.escalate(now).await),
+                log("certificates", self.look_at_certificates(now).await),
+            ];
+            if !more.contains(&Some(true)) && wait(&self.clock, Duration::from_secs(1), &stop).await
+            {
                 break;
             }
         }

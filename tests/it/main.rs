@@ -18,6 +18,7 @@ mod api_rest;
 mod api_roles;
 mod bed;
 mod callbacks;
+mod certificates;
 mod database;
 mod deadman;
 mod decide;

@@ -276,8 +276,9 @@ async fn drill_a_page_of_a_thousand_monitors() {
                 15000, 100, location_id, 0, 0, 200, 0, 0
          from monitor_location, generate_series(0, 59) n",
         "insert into monitor_answer select monitor_id, location_id, '1.1', 0, 4 from monitor_location where $1 <> ''",
-        "insert into monitor_certificate
-         select monitor_id, location_id, $1::timestamptz, 'f', '{\"subject\":\"CN=a\",\"issuer\":\"CN=b\",\"fingerprint\":\"f\",\"names\":[\"a\"],
+        "insert into certificate_sight (monitor_id, location_id, address, fingerprint, check_version, since_at, last_at, not_after,
+             valid, facts)
+         select monitor_id, location_id, '', 'f', 1, $1::timestamptz, $1::timestamptz, '2027-01-01', true, '{\"subject\":\"CN=a\",\"issuer\":\"CN=b\",\"fingerprint\":\"f\",\"names\":[\"a\"],
              \"not_before\":\"2026-01-01T00:00:00Z\",\"not_after\":\"2027-01-01T00:00:00Z\",\"days_left\":9,\"chain_length\":2,
              \"tls_version\":\"TLS 1.3\",\"valid\":true}' from monitor_location",
     ] {

@@ -80,7 +80,8 @@ pub enum Prompt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncidentFacts {
     pub uid: Uuid,
-    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `slo:{uid}:{rule}`, `platform:{cause}` …
+    /// `monitor:{uid}`, `fleet:{uid}:{kind}:{instance}`, `slo:{uid}:{rule}`, `platform:{cause}`,
+    /// `certificate:{monitor}:{fingerprint}` …
     pub subject: String,
     /// Back-dated to the first fail.
     pub started_at: Timestamp,
@@ -136,6 +137,23 @@ pub struct PlatformFacts {
     pub title: String,
     /// What it does once that is over: `delivers alerts again`.
     pub over: String,
+}
+
+/// Of an incident about a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateFacts {
+    /// What is wrong, in words that go on after the monitor's name: `shows a certificate that ends in 7 days`.
+    pub title: String,
+    /// How it is over, in such words: `shows a renewed certificate`; only with an end that came by itself.
+    pub over: Option<String>,
+    /// SHA-256, lower-case hex.
+    pub fingerprint: String,
+    pub names: Vec<String>,
+    /// Its organisation, or its common name.
+    pub issuer: String,
+    pub not_after: Timestamp,
+    /// When it was decided.
+    pub days_left: i32,
 }
 
 /// Of an alert that stands for several monitors, which went down together and share something.

@@ -298,6 +298,38 @@ fn trouble_of_quorate_itself_is_told_by_what_it_does() {
 }
 
 #[test]
+fn a_certificate_is_told_by_its_end_and_then_by_its_renewal() {
+    let opened = super::super::sample::certificate_alert();
+    let around = Surroundings { public_url: None, zone: TimeZone::UTC };
+    let message = compose(&opened, &around);
+    let subject = "Shows a certificate that ends in 7 days: checkout, ";
+    assert!(message.subject.starts_with(subject), "{}", message.subject);
+    assert_eq!(message.headline, "checkout shows a certificate that ends in 7 days.");
+    for fact in [("Issuer", "Example CA"), ("Fingerprint", &*"ab".repeat(32))] {
+        assert!(message.facts.contains(&(fact.0, fact.1.to_owned())), "{:?}", message.facts);
+    }
+    assert_eq!((message.rows.len(), message.first), (0, None));
+    let closer = Notice {
+        kind: NoticeKind::Moved,
+        previous_severity: Some(Severity::Degraded),
+        ..opened.clone()
+    };
+    assert_eq!(headline(&closer), "checkout now shows a certificate that ends in 7 days.");
+    let over = |reason: &str, over: Option<&str>| {
+        let mut over_now = Notice { kind: NoticeKind::Resolved, ..opened.clone() };
+        over_now.incident.resolve_reason = Some(reason.into());
+        over_now.certificate.as_mut().unwrap().over = over.map(str::to_owned);
+        compose(&over_now, &around)
+    };
+    let renewed = over("renewed", Some("shows a renewed certificate"));
+    assert!(renewed.subject.starts_with("Renewed: checkout, "), "{}", renewed.subject);
+    assert_eq!(renewed.headline, "checkout shows a renewed certificate.");
+    let paused = over("paused", None);
+    assert!(paused.subject.starts_with("Closed: checkout, "), "{}", paused.subject);
+    assert_eq!(paused.headline, "checkout was paused, which closes its incident.");
+}
+
+#[test]
 fn later_words_say_how_long_it_has_been_and_why_they_come() {
     let told = |kind: NoticeKind, prompt: Prompt| {
         of(|n| {

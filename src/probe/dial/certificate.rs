@@ -7,6 +7,7 @@ use webpki::{EndEntityCert, KeyUsage};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::tls::TlsSettings;
+use crate::domain::certificate::days_left;
 use crate::domain::observation::{Certificate, Class};
 use crate::probe::trace::Failure;
 
@@ -41,9 +42,7 @@ pub(super) fn inspect(
         names,
         not_before: instant(leaf.validity().not_before.timestamp()),
         not_after: instant(not_after),
-        days_left: (not_after - now.as_second())
-            .div_euclid(DAY_S)
-            .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32,
+        days_left: days_left(instant(not_after), now),
         chain_length: u8::try_from(chain_length).unwrap_or(u8::MAX),
         tls_version: None,
         valid: judged.is_ok(),

@@ -142,6 +142,7 @@ async fn say(
         fleet: Some(facts),
         slo: None,
         platform: None,
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {

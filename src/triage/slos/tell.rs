@@ -223,6 +223,7 @@ async fn say(
             title: seen.title.to_owned(),
         }),
         platform: None,
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {

@@ -195,6 +195,7 @@ pub(crate) fn notice(kind: NoticeKind, incident: u128, now: Timestamp) -> Notice
         fleet: None,
         slo: None,
         platform: None,
+        certificate: None,
         prompt: None,
         storm: None,
         incident: IncidentFacts {
