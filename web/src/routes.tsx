@@ -85,6 +85,10 @@ export const router = createBrowserRouter([
           { path: "/monitors/:id", element: <MonitorPage /> },
           { path: "/monitors/:id/edit", element: <EditMonitorPage /> },
           { path: "/monitors/:id/what-if", element: <WhatIfPage /> },
+          {
+            path: "/certificates",
+            lazy: async () => ({ Component: (await import("./pages/certificates")).CertificatesPage }),
+          },
           { path: "/fleets", element: <FleetsPage /> },
           { path: "/fleets/:id", element: <FleetPage /> },
           { path: "/slos", element: <SlosPage /> },

@@ -28,13 +28,14 @@ export function acknowledgedWords(answer: About & { acknowledged: number }): str
   return `${subjectOf(answer)} and ${count(more)} more of its alert are acknowledged`;
 }
 
-/** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`; of our own: `Quorate cannot deliver alerts`. */
+/** The monitor's name, or the fleet's with what is wrong: `shop-web: web-3 fails more than its peers`; of our own: `Quorate cannot deliver alerts`; of a certificate: `shop shows a certificate that ends on 12 Dec 2026`. */
 export function nameOf(incident: About): string {
   const name = subjectOf(incident);
   // Incidents of before there were titles name whom they are about.
-  const what = incident.monitor ? "" : (incident.title ?? whoOf(incident.subject));
+  const what = incident.monitor && incident.kind !== "certificate" ? "" : (incident.title ?? whoOf(incident.subject));
   if (!what) return name;
-  return incident.kind === "platform" ? `${name} ${what}` : `${name}: ${what}`;
+  const goesOn = incident.kind === "platform" || incident.kind === "certificate";
+  return goesOn ? `${name} ${what}` : `${name}: ${what}`;
 }
 
 /** How grave it is, in the words for its kind: a fleet is not up or down, its instances are. */
@@ -44,6 +45,7 @@ export function severityWord(
 ): string | undefined {
   if (incident.slo) return { down: "Burning fast", partial: "Overspent", degraded: "Budget low" }[severity];
   if (incident.kind === "platform") return { down: "Not working", partial: "Impaired", degraded: "In doubt" }[severity];
+  if (incident.kind === "certificate") return "Certificate";
   if (!incident.fleet) return undefined;
   return { down: "Failing", partial: "Failing in part", degraded: "Not as usual" }[severity];
 }

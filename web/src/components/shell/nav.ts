@@ -11,6 +11,7 @@ export const places: readonly Place[] = [
   { to: "/", word: "Overview" },
   { to: "/incidents", word: "Incidents" },
   { to: "/monitors", word: "Monitors" },
+  { to: "/certificates", word: "Certificates" },
   { to: "/locations", word: "Locations" },
   { to: "/fleets", word: "Fleets" },
   { to: "/slos", word: "SLOs" },

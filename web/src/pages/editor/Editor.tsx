@@ -7,6 +7,7 @@ import { api, http, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { Button, ButtonLink } from "../../components/Button";
 import { Refusal } from "../../components/Status";
+import { daysRule } from "../../lib/certificates";
 import { showRefusal } from "../../lib/formErrors";
 import { millis } from "../../lib/format";
 import { parseLabels } from "../../lib/labels";
@@ -37,6 +38,7 @@ interface Props {
 const labelsRule = (text: string) => (parseLabels(text) === null ? "Write each as name=value, one a line." : null);
 const rules: FormRulesRecord<Values> = {
   labels: labelsRule,
+  certificate_days: daysRule,
   location_labels: (text, v) => (v.from === "labelled" ? labelsRule(text) : null),
 };
 

@@ -1,5 +1,6 @@
-import { MultiSelect, NativeSelect, Select, Textarea } from "@mantine/core";
+import { MultiSelect, NativeSelect, Select, Textarea, TextInput } from "@mantine/core";
 import { api, type Schemas } from "../../api/client";
+import { writeDays } from "../../lib/certificates";
 import { plural } from "../../lib/format";
 import { parseLabels } from "../../lib/labels";
 import { useSettled } from "../../lib/useSettled";
@@ -141,8 +142,24 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
         ) : (
           <ByRoutes labels={v.labels} />
         )}
+        <CertificateDays form={form} />
       </div>
     </fieldset>
+  );
+}
+
+/** When it is told that a certificate ends. That never counts as an outage, unlike the days among the conditions. */
+function CertificateDays({ form }: { form: EditorForm }) {
+  const settings = api.useQuery("get", "/api/v1/settings/alerts", undefined, { staleTime: 60_000 });
+  const common = settings.data ? writeDays(settings.data.certificate_days) : "";
+  return (
+    <TextInput
+      label="A certificate ends: told at"
+      description="Days left, with commas between; each is told once and is no outage. Left empty: as in the settings."
+      placeholder={common}
+      inputMode="numeric"
+      {...form.getInputProps("certificate_days")}
+    />
   );
 }
 

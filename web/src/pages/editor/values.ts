@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client";
 import type { Line } from "../../lib/assertions";
+import { parseDays, writeDays } from "../../lib/certificates";
 import { parseLabels, writeLabels } from "../../lib/labels";
 import { kindOf } from "./kinds";
 
@@ -54,6 +55,8 @@ export interface Values {
   /** Id of the escalation that it names; empty: none. */
   escalation: string;
   channels: string[];
+  /** Days before the end of a certificate, as they are typed; empty: those of the settings. */
+  certificate_days: string;
   labels: string;
   runbook_url: string;
   /** Id of the fleet behind it; empty: none. */
@@ -127,6 +130,7 @@ export const fresh: Values = {
   told: "default",
   escalation: "",
   channels: [],
+  certificate_days: "",
   labels: "",
   runbook_url: "",
   fleet: "",
@@ -170,6 +174,12 @@ const probingOf = (v: Values) => ({
   policy: policyOf(v),
 });
 
+/** Null when nothing was typed: then those of the settings count. */
+function daysOf(text: string): number[] | null {
+  const days = parseDays(text) ?? [];
+  return days.length === 0 ? null : days;
+}
+
 /** The whole form as a new monitor, or as the change of one. */
 export function bodyOf(v: Values): Schemas["NewMonitor"] {
   return {
@@ -180,6 +190,7 @@ export function bodyOf(v: Values): Schemas["NewMonitor"] {
     labels: parseLabels(v.labels) ?? {},
     channels: v.told === "listed" ? v.channels : null,
     escalation: v.told === "escalation" ? orNull(v.escalation) : null,
+    certificate_days: daysOf(v.certificate_days),
     runbook_url: v.runbook_url.trim() === "" ? null : v.runbook_url.trim(),
     fleet: orNull(v.fleet),
     depends_on: v.depends_on,
@@ -212,6 +223,7 @@ export function valuesOf(m: Schemas["Monitor"]): Values {
     told: m.escalation ? "escalation" : m.channels ? "listed" : "default",
     escalation: m.escalation ?? "",
     channels: m.channels ?? [],
+    certificate_days: writeDays(m.certificate_days ?? []),
     labels: writeLabels(m.labels),
     runbook_url: m.runbook_url ?? "",
     fleet: m.fleet ?? "",
@@ -247,6 +259,7 @@ export function fieldOf(path: string): string | null {
   if (path.startsWith("labels")) return "labels";
   if (path.startsWith("channels")) return "channels";
   if (path === "escalation") return "escalation";
+  if (path.startsWith("certificate_days")) return "certificate_days";
   if (path.startsWith("depends_on")) return "depends_on";
   if (p === "kind") return "kind";
   const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };

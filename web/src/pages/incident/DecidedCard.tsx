@@ -28,7 +28,7 @@ export function DecidedCard({ incident, now }: { incident: Schemas["Incident"]; 
   const go = (to: number) => setChosen(Math.max(0, Math.min(steps.length - 1, to)));
   useKeys({ "[": () => go(at - 1), "]": () => go(at + 1) });
   const step = steps[at];
-  if (!incident.monitor) return null;
+  if (!incident.monitor || incident.kind !== "monitor") return null;
   return (
     <Card
       title="Decided step by step"

@@ -33,6 +33,8 @@ const endings: Record<string, string> = {
   flap_end: "steady again",
   paused: "ended because the monitor was paused",
   deleted: "ended because it was deleted",
+  renewed: "renewed",
+  "told once": "told once, and needs no end",
   "closed by hand": "closed by hand",
   "not worth one any more": "ended because the rules of the fleet changed",
 };
@@ -56,6 +58,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
   const evidence = readEvidence(incident);
   const open = !incident.resolved_at;
   const grave = severityWord(incident, open ? incident.severity : incident.peak);
+  const certificate = incident.kind === "certificate";
   const was = grave?.toLowerCase() ?? (incident.peak === "degraded" ? "slow" : incident.peak);
   const to = incident.monitor
     ? `/monitors/${incident.monitor.id}`
@@ -69,7 +72,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <div className="headline">
         <div>
           <div className="row wide state-line">
-            <StateWord state={open ? incident.severity : "up"} word={open ? grave : `Was ${was}`} large />
+            <StateWord state={open ? incident.severity : "up"} word={open || certificate ? grave : `Was ${was}`} large />
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
@@ -111,7 +114,7 @@ function View({ incident, name }: { incident: Incident; name: string }) {
         beside={
           incident.kind === "platform"
             ? "of this cause, the latest first"
-            : `of this ${incident.fleet ? "fleet" : incident.slo ? "SLO" : "monitor"}, the latest first`
+            : `of this ${incident.fleet ? "fleet" : incident.slo ? "SLO" : certificate ? "monitor's certificates" : "monitor"}, the latest first`
         }
         rows={incident.earlier}
         now={now}
@@ -192,13 +195,18 @@ function Dock({ incident }: { incident: Incident }) {
           Monitor
         </ButtonLink>
       )}
-      {(incident.fleet || incident.kind === "platform") && editor && open && (
+      {(incident.fleet || incident.kind === "platform" || incident.kind === "certificate") && editor && open && (
         <Button
           busy={resolve.isPending}
           onClick={() => resolve.mutate(path, { onError: tellProblem, onSettled: refresh })}
         >
           Close it
         </Button>
+      )}
+      {incident.kind === "certificate" && incident.monitor && (
+        <ButtonLink className="wide-only-button" to={`/certificates?monitor=${incident.monitor.id}`}>
+          Certificates
+        </ButtonLink>
       )}
       {incident.fleet && (
         <ButtonLink className="wide-only-button" to={`/fleets/${incident.fleet.id}`}>

@@ -24,6 +24,7 @@ const kinds = [
   ["monitor", "about monitors"],
   ["fleet", "about fleets"],
   ["slo", "about SLOs"],
+  ["certificate", "about certificates"],
   ["platform", "about Quorate itself"],
 ] as const;
 

@@ -204,7 +204,7 @@ function Certificates({ id, now }: { id: string; now: number }) {
       {same === seen.length
         ? `, the same in ${same} of ${seen.length}`
         : `, in ${same} of ${seen.length} locations; others were shown another`}
-      {first.certificate.valid ? "" : "; not valid"}
+      {first.certificate.valid ? "" : "; not valid"} <Link to={`/certificates?monitor=${id}`}>all</Link>
     </span>
   );
 }

@@ -98,7 +98,7 @@ function Monitor({
   );
   const recent = api.useQuery("get", "/api/v1/monitors/{id}/observations", { params: { path, query: { limit: 60 } } });
   const open = api.useQuery("get", "/api/v1/incidents", {
-    params: { query: { monitor: id, state: "open", limit: 1 } },
+    params: { query: { monitor: id, kind: "monitor", state: "open", limit: 1 } },
   });
   const run = api.useMutation("post", "/api/v1/monitors/{id}/run");
   const [hidden, setHidden] = useState(false);

@@ -22,7 +22,7 @@ type Row = Schemas["IncidentRow"];
 export function Attention({ overview, now }: { overview: Overview; now: number }) {
   const incidents = overview.incidents.filter((i) => !i.suppressed).sort((a, b) => rank(a.severity) - rank(b.severity));
   const blind = overview.monitors.filter(
-    (m) => m.state === "unknown" && !incidents.some((i) => i.monitor?.id === m.id),
+    (m) => m.state === "unknown" && !incidents.some((i) => i.kind === "monitor" && i.monitor?.id === m.id),
   );
   const silent = overview.locations.filter((l) => l.health === "offline");
   if (incidents.length + blind.length + silent.length === 0) return null;

@@ -1,4 +1,4 @@
-import { NativeSelect, NumberInput } from "@mantine/core";
+import { NativeSelect, NumberInput, Switch, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -7,11 +7,12 @@ import { useRole } from "../../api/session";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { Failed, Loading, Refusal } from "../../components/Status";
+import { daysRule, parseDays, writeDays } from "../../lib/certificates";
 import { plural } from "../../lib/format";
 import { showRefusal } from "../../lib/formErrors";
 import { tell } from "../../lib/tell";
 
-/** Settings → Alerts: what nobody takes, and what is told together. */
+/** Settings → Alerts: what nobody takes, what is told together, and when that a certificate ends. */
 export function AlertsCard() {
   const settings = api.useQuery("get", "/api/v1/settings/alerts", undefined, { refetchInterval: false });
   const channels = api.useQuery("get", "/api/v1/channels");
@@ -28,10 +29,19 @@ export function AlertsCard() {
       {settings.isPending && <Loading rows={2} />}
       {settings.isError && <Failed error={settings.error} retry={() => void settings.refetch()} />}
       {data && channels.data && (
-        <Form key={`${data.fallback?.id}${data.storm_monitors}`} settings={data} channels={channels.data.items} />
+        <Form
+          key={[data.fallback?.id, data.storm_monitors, data.certificate_days, data.certificate_issuer].join(" ")}
+          settings={data}
+          channels={channels.data.items}
+        />
       )}
     </Card>
   );
+}
+
+/** The form's field for one of the API's: a value of a list belongs to the list. */
+function fieldOf(path: string): string {
+  return path.replace(/\[\d+\]$/, "");
 }
 
 function Form({ settings, channels }: { settings: Schemas["AlertSettings"]; channels: readonly Schemas["Channel"][] }) {
@@ -43,11 +53,21 @@ function Form({ settings, channels }: { settings: Schemas["AlertSettings"]; chan
     initialValues: {
       fallback: settings.fallback?.id ?? "",
       storm_monitors: settings.storm_monitors as number | "",
+      certificate_days: writeDays(settings.certificate_days),
+      certificate_issuer: settings.certificate_issuer,
     },
+    validate: { certificate_days: daysRule },
   });
   const submit = form.onSubmit((v) => {
     setRefused(null);
-    const body = { fallback: v.fallback === "" ? null : v.fallback, storm_monitors: v.storm_monitors || 0 };
+    const days = parseDays(v.certificate_days) ?? [];
+    const body = {
+      fallback: v.fallback === "" ? null : v.fallback,
+      storm_monitors: v.storm_monitors || 0,
+      // Left empty it goes back to the days that were there at first.
+      certificate_days: days.length === 0 ? null : days,
+      certificate_issuer: v.certificate_issuer,
+    };
     change.mutate(
       { body },
       {
@@ -55,7 +75,7 @@ function Form({ settings, channels }: { settings: Schemas["AlertSettings"]; chan
           tell("Alert settings saved.");
           void client.invalidateQueries();
         },
-        onError: (error) => setRefused(showRefusal(form, error, (f) => (f in v ? f : null))),
+        onError: (error) => setRefused(showRefusal(form, error, (f) => (fieldOf(f) in v ? fieldOf(f) : null))),
       },
     );
   });
@@ -83,6 +103,20 @@ function Form({ settings, channels }: { settings: Schemas["AlertSettings"]; chan
           max={1000}
           readOnly={!admin}
           {...form.getInputProps("storm_monitors")}
+        />
+        <TextInput
+          label="A certificate ends: told at"
+          description="Days left, with commas between: each is told once for each certificate. A monitor may have its own. Left empty: 30, 14, 7, 3, 1."
+          placeholder="30, 14, 7, 3, 1"
+          inputMode="numeric"
+          readOnly={!admin}
+          {...form.getInputProps("certificate_days")}
+        />
+        <Switch
+          label="Tell when a certificate comes from another issuer"
+          description="Once for each change. An authority's next intermediate certificate is no change."
+          disabled={!admin}
+          {...form.getInputProps("certificate_issuer", { type: "checkbox" })}
         />
       </div>
       {refused && <Refusal>{refused}</Refusal>}
