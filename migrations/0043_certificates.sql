@@ -39,7 +39,11 @@ create table certificate_watch (
     check_version integer not null default 0,
     -- Issuers that are no news, and since when locations are shown different ones.
     issuers       text[] not null default '{}',
-    differ_since  timestamptz
+    differ_since  timestamptz,
+    -- The certificate that is followed, and how many days were left of the one before when it was renewed.
+    fingerprint   text,
+    not_after     timestamptz,
+    renewed_days  integer
 );
 create index certificate_watch_look_idx on certificate_watch (look_at) where look_at is not null;
 

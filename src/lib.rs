@@ -74,6 +74,8 @@
 //!   ([`domain::decision::replay`]).
 //! * Trouble of Quorate itself is an incident too, one for each cause ([`triage::platform`]), and alerts that no
 //!   channel takes go to the fallback channel ([`triage::fallback`]).
+//! * A certificate near its end is an incident of its own kind under its monitor, and never downtime
+//!   ([`triage::certificates`], rules in [`domain::certificate`]).
 //! * A notice is written in the transaction that decides and sent after it: nothing is sent that was not
 //!   decided, and nothing decided is lost. Every attempt carries the same id.
 //! * Nothing lives only in a process. What is remembered (settings, wave budgets) is checked or harmless.

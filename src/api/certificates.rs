@@ -65,6 +65,8 @@ pub struct ShownCertificate {
     pub locations: i64,
     /// Different certificates that the monitor is shown; above 1 it differs by location or address.
     pub certificates: i64,
+    /// Days that were left of the monitor's certificate when it was renewed last; null before that was seen.
+    pub renewed_days_left: Option<i32>,
     /// The open incident about it.
     pub incident: Option<Uuid>,
 }
@@ -236,6 +238,7 @@ impl ShownCertificate {
             seen_by: seen_by.collect(),
             locations: row.locations,
             certificates: row.certificates,
+            renewed_days_left: row.renewed_days,
             incident: row.incident,
         })
     }

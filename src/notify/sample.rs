@@ -7,8 +7,8 @@ use uuid::Uuid;
 use crate::domain::{
     incident::Severity,
     notice::{
-        CertificateFacts, FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice, NoticeKind,
-        PlatformFacts, SloFacts, StormFacts, StormLine,
+        CertificateFacts, FleetFacts, FleetLine, IncidentFacts, LocationLine, MonitorFacts, Notice,
+        NoticeKind, PlatformFacts, SloFacts, StormFacts, StormLine,
     },
     platform::{Fallback, Trouble},
 };

@@ -1,7 +1,7 @@
 //! Certificates that locations are shown, and what was told of them. Rows of a monitor are written under the lock
 //! of its live row. What pages list is `store::certificates_read`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::{
-    certificate::watch::Alarm,
+    certificate::{habit::Habit, issuer::Kept, watch::Alarm},
     ids::{LocationKey, MonitorKey},
 };
 
@@ -121,10 +121,10 @@ pub struct Watched {
     /// Its own thresholds.
     pub days: Option<Vec<i32>>,
     pub look_at: Option<Timestamp>,
-    pub issuers: BTreeSet<String>,
-    pub differ_since: Option<Timestamp>,
-    /// The settings for which the issuers were seen.
-    pub issuers_of: i32,
+    pub kept: Kept,
+    pub habit: Habit,
+    /// The settings for which these two were seen.
+    pub kept_of: i32,
     /// In configured order.
     pub locations: Vec<LocationKey>,
 }
@@ -133,7 +133,7 @@ pub struct Watched {
 pub async fn watched(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<Option<Watched>> {
     sqlx::query!(
         r#"select m.check_version, m.interval_s, m.enabled, m.updated_at, m.certificate_days, w.look_at, w.issuers,
-                  w.differ_since, w.check_version as issuers_of,
+                  w.differ_since, w.fingerprint, w.not_after, w.renewed_days, w.check_version as kept_of,
                   coalesce((select array_agg(l.location_id order by l.position) from monitor_location l
                             where l.monitor_id = m.monitor_id), '{}') as "locations!"
            from certificate_watch w join monitor m using (monitor_id)
@@ -147,9 +147,15 @@ pub async fn watched(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<O
         edited_at: r.updated_at.to_jiff(),
         days: r.certificate_days,
         look_at: r.look_at.map(|t| t.to_jiff()),
-        issuers: r.issuers.into_iter().collect(),
-        differ_since: r.differ_since.map(|t| t.to_jiff()),
-        issuers_of: r.issuers_of,
+        kept: Kept {
+            issuers: r.issuers.into_iter().collect(),
+            differ_since: r.differ_since.map(|t| t.to_jiff()),
+        },
+        habit: Habit {
+            current: r.fingerprint.zip(r.not_after.map(|t| t.to_jiff())),
+            renewed_days: r.renewed_days,
+        },
+        kept_of: r.kept_of,
         locations: r.locations.into_iter().map(LocationKey).collect(),
     })
     .fetch_optional(conn)
@@ -266,19 +272,25 @@ pub async fn looked(
     conn: &mut PgConnection,
     key: MonitorKey,
     check_version: i32,
-    issuers: &BTreeSet<String>,
-    differ_since: Option<Timestamp>,
+    kept: &Kept,
+    habit: &Habit,
     next: Option<Timestamp>,
 ) -> sqlx::Result<()> {
-    let issuers: Vec<String> = issuers.iter().cloned().collect();
+    let issuers: Vec<String> = kept.issuers.iter().cloned().collect();
+    let (fingerprint, not_after) = habit.current.clone().unzip();
     sqlx::query!(
         "update certificate_watch
-         set check_version = $2, issuers = $3, differ_since = $4, look_at = $5 where monitor_id = $1",
+         set check_version = $2, issuers = $3, differ_since = $4, look_at = $5, fingerprint = $6, not_after = $7,
+             renewed_days = $8
+         where monitor_id = $1",
         key.0,
         check_version,
         &issuers,
-        differ_since.map(|t| t.to_sqlx()) as _,
+        kept.differ_since.map(|t| t.to_sqlx()) as _,
         next.map(|t| t.to_sqlx()) as _,
+        fingerprint,
+        not_after.map(|t| t.to_sqlx()) as _,
+        habit.renewed_days,
     )
     .execute(conn)
     .await?;
@@ -311,6 +323,19 @@ pub async fn forget(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<()
         .execute(&mut *conn)
         .await?;
     drop_alarms(conn, key).await
+}
+
+/// Forgets what was told of certificates that ended before `before` and are not an open incident's.
+pub async fn forget_alarms(conn: &mut PgConnection, before: Timestamp) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from certificate_alarm a where a.not_after < $1 and not exists (
+             select from incident i
+             where i.monitor_id = a.monitor_id and i.incident_id = a.incident_id and i.resolved_at is null)",
+        before.to_sqlx()
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Says in a few words what an incident is about.

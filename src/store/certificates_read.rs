@@ -70,6 +70,8 @@ pub struct ShownRow {
     pub locations: i64,
     /// Different certificates of the monitor.
     pub certificates: i64,
+    /// Days that were left of the monitor's certificate when it was renewed last.
+    pub renewed_days: Option<i32>,
     /// The open incident about it.
     pub incident: Option<Uuid>,
 }
@@ -105,8 +107,9 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Shown
                   o.valid as "valid!", o.problem, o.since_at as "since_at!", o.last_at as "last_at!",
                   o.facts as "facts!", o.sights as "sights!", n.locations as "locations!",
                   n.certificates as "certificates!", m.uid, m.name, m.group_name, m.check_spec, m.runbook_url,
-                  i.incident_id as "incident_id?"
+                  w.renewed_days as "renewed_days?", i.incident_id as "incident_id?"
            from one o join of_monitor n using (monitor_id) join monitor m using (monitor_id)
+                left join certificate_watch w on w.monitor_id = o.monitor_id and w.check_version = m.check_version
                 left join certificate_alarm a on a.monitor_id = o.monitor_id and a.fingerprint = o.fingerprint
                 left join incident i on i.monitor_id = a.monitor_id and i.incident_id = a.incident_id
                      and i.resolved_at is null
@@ -149,6 +152,7 @@ pub async fn list(conn: &mut PgConnection, f: &Filter) -> sqlx::Result<Vec<Shown
                 sights: super::json::read(r.sights)?,
                 locations: r.locations,
                 certificates: r.certificates,
+                renewed_days: r.renewed_days,
                 incident: r.incident_id,
             })
         })

@@ -44,6 +44,17 @@ struct Shown {
     at: Timestamp,
 }
 
+impl Shown {
+    /// Whether a report says the same, so shortly after that it need not be written again.
+    fn is(&self, address: &str, fresh: &Fresh<'_>, certificate: &Certificate) -> bool {
+        self.address == address
+            && self.fingerprint == certificate.fingerprint
+            && u32::try_from(self.check_version) == Ok(fresh.report.check_version)
+            && self.valid == certificate.valid
+            && fresh.at.duration_since(self.at) < REFRESH
+    }
+}
+
 /// What a batch says that was not known.
 #[derive(Debug, Default)]
 pub(super) struct News {
@@ -67,23 +78,19 @@ impl Known {
         if let Some(certificate) = &observation.certificate
             && fresh.report.check_version == check_version
         {
-            let row = sight(place, fresh, certificate);
-            let same = |row: &SightRow, one: &Shown| {
-                one.address == row.address
-                    && one.fingerprint == row.fingerprint
-                    && (one.check_version, one.valid) == (row.check_version, row.valid)
-                    && row.last.duration_since(one.at) < REFRESH
-            };
-            let stored = last.is_some_and(|last| last.shown.iter().any(|one| same(&row, one)));
-            let at = |other: &SightRow| {
-                (other.monitor, other.location) == place && other.address == row.address
-            };
-            // A later one of the same batch may be as the stored one again.
-            let waiting = news.certificates.iter().position(at);
+            let address = address(observation);
+            let stored = last.is_some_and(|last| {
+                last.shown.iter().any(|one| one.is(&address, fresh, certificate))
+            });
+            let waiting = news
+                .certificates
+                .iter()
+                .position(|row| (row.monitor, row.location) == place && row.address == address);
             match waiting {
-                Some(i) => news.certificates[i] = row,
-                None if !stored => news.certificates.push(row),
-                None => {}
+                // A later one of the same batch counts.
+                Some(i) => news.certificates[i] = sight(place, address, fresh, certificate),
+                None if stored => {}
+                None => news.certificates.push(sight(place, address, fresh, certificate)),
             }
         }
         // Where nobody answered there is no answer to describe.
@@ -128,12 +135,16 @@ impl News {
     }
 }
 
-fn sight(place: Place, fresh: &Fresh<'_>, certificate: &Certificate) -> SightRow {
+fn address(observation: &Observation) -> String {
+    observation.address.as_deref().unwrap_or_default().replace('\0', "")
+}
+
+fn sight(place: Place, address: String, fresh: &Fresh<'_>, certificate: &Certificate) -> SightRow {
     let observation = &fresh.report.observation;
     SightRow {
         monitor: place.0,
         location: place.1,
-        address: observation.address.clone().unwrap_or_default().replace('\0', ""),
+        address,
         fingerprint: certificate.fingerprint.replace('\0', ""),
         check_version: i32::try_from(fresh.report.check_version).unwrap_or(i32::MAX),
         since: fresh.at,

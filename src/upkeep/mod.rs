@@ -234,6 +234,7 @@ impl Upkeep {
         store::fleet_events::forget(&mut tx, now - EVENTS_KEPT).await?;
         store::failover::forget(&mut tx, now - QUARTERS_KEPT).await?;
         store::storms::forget(&mut tx, now - EVENTS_KEPT).await?;
+        store::certificates::forget_alarms(&mut tx, now - EVENTS_KEPT).await?;
         store::fleet_states::forget(&mut tx, now - QUARTERS_KEPT, now - EVENTS_KEPT).await?;
         tx.commit().await
     }

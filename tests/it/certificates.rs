@@ -264,6 +264,8 @@ async fn a_renewal_closes_it_and_one_that_has_not_reached_all_is_told() {
     assert_eq!(scene.told().await, ["shop shows a renewed certificate."]);
     let one = scene.incidents("").await.remove(0);
     assert_eq!(one["resolve_reason"], "renewed");
+    let list = scene.api.get("certificates").await.is(200);
+    assert_eq!(list["items"][0]["renewed_days_left"], 11, "its habit");
     assert!(text(&one["resolved_at"]).starts_with("2026-03-01T"));
     // Back again for a while: nothing that was told is told again.
     scene.later(600);
@@ -377,7 +379,7 @@ async fn it_is_acknowledged_and_closed_like_other_incidents() {
     scene.api.post(&format!("incidents/{id}/ack"), json!({})).await.is(200);
     assert_eq!(
         scene.told().await,
-        ["admin is at it: shop shows a certificate that ends in 12 days."]
+        ["token:admin is at it: shop shows a certificate that ends in 12 days."]
     );
     let closed = scene.api.post(&format!("incidents/{id}/resolve"), Value::Null).await.is(200);
     assert_eq!(closed["resolve_reason"], "closed by hand");

@@ -24,6 +24,7 @@ const everyPage = {
   monitors: "/monitors",
   add: "/monitors/new",
   incidents: "/incidents",
+  certificates: "/certificates",
   locations: "/locations",
   fleets: "/fleets",
   slos: "/slos",

@@ -1,6 +1,7 @@
 //! Certificates that monitors are shown: how long they last, who is told before they end ([`watch`]), and
 //! whether they come from somebody else than before ([`issuer`]).
 
+pub mod habit;
 pub mod issuer;
 pub mod watch;
 pub mod words;

@@ -14,7 +14,7 @@ pub use self::tell::resolve;
 pub(super) use self::tell::{end, look_again};
 use super::{at, context::Context, lost_a_race};
 use crate::domain::{
-    certificate::{self, Sight, THRESHOLDS, issuer, watch},
+    certificate::{self, Sight, THRESHOLDS, habit, issuer, watch},
     decision::Standing,
     ids::MonitorKey,
     observation::Certificate,
@@ -145,8 +145,8 @@ async fn look(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> sqlx:
     }
     let version = watched.check_version;
     if !watched.enabled {
-        let (issuers, since) = (&watched.issuers, watched.differ_since);
-        return store::certificates::looked(conn, key, version, issuers, since, None).await;
+        let (kept, habit) = (&watched.kept, &watched.habit);
+        return store::certificates::looked(conn, key, watched.kept_of, kept, habit, None).await;
     }
     let view = View::read(conn, key, &watched, now).await?;
     let maintenance = store::incident_plans::quiet(conn, key, None, now, now).await?;
@@ -165,7 +165,14 @@ async fn look(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> sqlx:
     for act in &acts {
         tell::act(conn, key, &view, &alarms, act, now).await?;
     }
-    let kept = issuers(conn, key, &watched, &view, given.quiet, now).await?;
+    let (before, habit) = if watched.kept_of == version {
+        (watched.kept, watched.habit)
+    } else {
+        // Somebody has changed what is asked, or how: whoever answers now is no news.
+        Default::default()
+    };
+    let kept = issuers(conn, key, &before, &view, given.quiet, now).await?;
+    let habit = habit::follow(&habit, &view.sights, now);
     if let Some(latest) = view.latest {
         let long = KEPT.max(certificate::window(i64::from(watched.interval_s)));
         let before = latest.saturating_sub(long).unwrap_or(Timestamp::MIN);
@@ -179,26 +186,20 @@ async fn look(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> sqlx:
     let over = maintenance.iter().map(|(_, end)| at(*end)).max();
     let next = [Some(again), watch::next(given), over.filter(|over| *over > now)];
     let next = next.into_iter().flatten().min();
-    store::certificates::looked(conn, key, version, &kept.issuers, kept.differ_since, next).await
+    store::certificates::looked(conn, key, version, &kept, &habit, next).await
 }
 
 /// Looks whether the issuer changed, tells that, and answers what is known from here on.
 async fn issuers(
     conn: &mut PgConnection,
     key: MonitorKey,
-    watched: &Watched,
+    before: &issuer::Kept,
     view: &View,
     quiet: bool,
     now: Timestamp,
 ) -> sqlx::Result<issuer::Kept> {
-    let before = if watched.issuers_of == watched.check_version {
-        issuer::Kept { issuers: watched.issuers.clone(), differ_since: watched.differ_since }
-    } else {
-        // Somebody has changed what is asked, or how: whoever answers now is no news.
-        issuer::Kept::default()
-    };
     let seen = view.sights.iter().map(|sight| sight.issuer.clone()).collect();
-    let (kept, change) = issuer::look(&seen, &before, quiet, now);
+    let (kept, change) = issuer::look(&seen, before, quiet, now);
     if let Some(change) = change.filter(|_| view.issuer) {
         tell::issuer(conn, key, view, &change, now).await?;
     }

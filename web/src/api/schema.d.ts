@@ -56,6 +56,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/certificates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Certificates that monitors are shown now, those that end first before the others; paused monitors are left
+         *     out.
+         */
+        get: operations["list_certificates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/certificates/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many certificates are shown now, and how many of them end soon, have ended, are not valid or differ. */
+        get: operations["count_certificates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/channels": {
         parameters: {
             query?: never;
@@ -656,8 +693,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Closes an open incident of a fleet, or one about Quorate itself: what was found stays, and does not open it
-         *     again before it was gone once. A monitor's incident ends when its locations see it up, and by nothing else
+         * Closes an open incident of a fleet, of a certificate, or one about Quorate itself: what was found stays, and does
+         *     not open it again before it was gone once, or before the end of the certificate is closer by a threshold. A monitor's incident ends when its locations see it up, and by nothing else
          *     (409).
          */
         post: operations["resolve_incident"];
@@ -978,7 +1015,7 @@ export interface paths {
             cookie?: never;
         };
         /** One per location that has seen one, also when the certificate is not valid. */
-        get: operations["list_certificates"];
+        get: operations["monitor_certificates"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2277,6 +2314,10 @@ export interface components {
             };
         };
         AlertSettings: {
+            /** @description Days before the end of a certificate at which people are told, the most first; a monitor may have its own. */
+            certificate_days: number[];
+            /** @description It is told when a monitor is shown a certificate of another issuer than before. */
+            certificate_issuer: boolean;
             fallback?: components["schemas"]["FallbackChannel"] | null;
             /**
              * Format: int64
@@ -2396,6 +2437,35 @@ export interface components {
             /** @description Whether the chain and the name were found valid (also told with `verify` off). */
             valid: boolean;
         };
+        /** @description How many certificates are shown now, and how many of them stand out. */
+        CertificateCounts: {
+            /**
+             * Format: int64
+             * @description One for each certificate of each monitor.
+             */
+            certificates: number;
+            /**
+             * Format: int64
+             * @description Monitors that are shown several.
+             */
+            differing: number;
+            /** Format: int64 */
+            expired: number;
+            /** Format: int64 */
+            invalid: number;
+            /** Format: int64 */
+            monitors: number;
+            /**
+             * Format: int64
+             * @description Thirty days or less are left, and it has not ended.
+             */
+            within_30: number;
+            /**
+             * Format: int64
+             * @description Seven days or less are left, and it has not ended.
+             */
+            within_7: number;
+        };
         /**
          * @description The data of an event named `change`. An event named `hello`, with the same fields, opens the stream;
          *     a comment every 15 s keeps it open.
@@ -2430,6 +2500,9 @@ export interface components {
             name?: string;
         };
         ChangeAlertSettings: {
+            /** @description 1 to 10 different ones, 0 to 3,650; null goes back to 30, 14, 7, 3 and 1. */
+            certificate_days?: number[] | null;
+            certificate_issuer?: boolean;
             /** @description Id or name of a channel; null: none. */
             fallback?: string | null;
             /**
@@ -2509,10 +2582,11 @@ export interface components {
             name: string;
         };
         /**
-         * @description What is left out stays. Null takes slow_ms, fleet, channels, escalation and runbook_url away; elsewhere
-         *     it is refused.
+         * @description What is left out stays. Null takes slow_ms, fleet, channels, escalation, certificate_days and runbook_url
+         *     away; elsewhere it is refused.
          */
         ChangeMonitor: {
+            certificate_days?: number[] | null;
             channels?: string[] | null;
             /** @description `(hidden)` keeps a secret that was typed in before, as long as it goes to the same place. */
             check?: components["schemas"]["Check"];
@@ -3681,10 +3755,10 @@ export interface components {
             sentence: string;
         };
         /**
-         * @description What an incident is about. `platform`: Quorate itself.
+         * @description What an incident is about. `certificate`: one that a monitor is shown; `platform`: Quorate itself.
          * @enum {string}
          */
-        IncidentKind: "monitor" | "fleet" | "slo" | "platform";
+        IncidentKind: "monitor" | "fleet" | "slo" | "certificate" | "platform";
         IncidentNotice: {
             /** @description What the other side said last. */
             answer?: string | null;
@@ -3735,7 +3809,7 @@ export interface components {
             opened_at: components["schemas"]["Instant"];
             /** @description The worst it has been. */
             peak: components["schemas"]["Severity"];
-            /** @description `recovered paused deleted` */
+            /** @description `recovered paused deleted renewed …` */
             resolve_reason?: string | null;
             resolved_at?: components["schemas"]["Instant"] | null;
             /** @description As it was told last. */
@@ -3745,13 +3819,16 @@ export interface components {
             /** @description The first failing result; `opened_at` is when it was decided. */
             started_at: components["schemas"]["Instant"];
             storm?: components["schemas"]["Storm"] | null;
-            /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
+            /**
+             * @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `certificate:MONITOR:FINGERPRINT`,
+             *     `platform:CAUSE`
+             */
             subject: string;
             /** @description Inside maintenance: nobody was told. */
             suppressed: boolean;
             /**
-             * @description What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
-             *     monitor, which has a name and a state.
+             * @description What is wrong, in a few words that go on after the name of the fleet or SLO, after that of the monitor whose
+             *     certificate it is, or after "Quorate"; null for a monitor, which has a name and a state.
              */
             title?: string | null;
         };
@@ -4319,7 +4396,7 @@ export interface components {
                 opened_at: components["schemas"]["Instant"];
                 /** @description The worst it has been. */
                 peak: components["schemas"]["Severity"];
-                /** @description `recovered paused deleted` */
+                /** @description `recovered paused deleted renewed …` */
                 resolve_reason?: string | null;
                 resolved_at?: components["schemas"]["Instant"] | null;
                 /** @description As it was told last. */
@@ -4329,13 +4406,16 @@ export interface components {
                 /** @description The first failing result; `opened_at` is when it was decided. */
                 started_at: components["schemas"]["Instant"];
                 storm?: components["schemas"]["Storm"] | null;
-                /** @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `platform:CAUSE` */
+                /**
+                 * @description `monitor:UUID`, `fleet:UUID:KIND:INSTANCE`, `slo:UUID:RULE`, `certificate:MONITOR:FINGERPRINT`,
+                 *     `platform:CAUSE`
+                 */
                 subject: string;
                 /** @description Inside maintenance: nobody was told. */
                 suppressed: boolean;
                 /**
-                 * @description What is wrong, in a few words that go on after the name of the fleet or SLO, or after "Quorate"; null for a
-                 *     monitor, which has a name and a state.
+                 * @description What is wrong, in a few words that go on after the name of the fleet or SLO, after that of the monitor whose
+                 *     certificate it is, or after "Quorate"; null for a monitor, which has a name and a state.
                  */
                 title?: string | null;
             }[];
@@ -4729,6 +4809,57 @@ export interface components {
                 id: string;
                 last_used_at?: components["schemas"]["Instant"] | null;
                 name: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page of a list. `next` is null on the last one; otherwise hand it back as `cursor`. */
+        List_ShownCertificate: {
+            items: {
+                /**
+                 * Format: int64
+                 * @description Different certificates that the monitor is shown; above 1 it differs by location or address.
+                 */
+                certificates: number;
+                /**
+                 * Format: int32
+                 * @description Now, floored toward "sooner"; negative once it has ended.
+                 */
+                days_left: number;
+                /** @description SHA-256 of the leaf, lower-case hex. */
+                fingerprint: string;
+                /**
+                 * Format: uuid
+                 * @description The open incident about it.
+                 */
+                incident?: string | null;
+                /** @description Its organisation, or its common name. */
+                issuer: string;
+                /** @description All of its name. */
+                issuer_name: string;
+                last_seen_at: components["schemas"]["Instant"];
+                /**
+                 * Format: int64
+                 * @description Locations that are shown a certificate of the monitor, this or another.
+                 */
+                locations: number;
+                monitor: components["schemas"]["MonitorRef"];
+                names: string[];
+                /** @description Earliest end of the path that was used. */
+                not_after: components["schemas"]["Instant"];
+                not_before: components["schemas"]["Instant"];
+                /** @description Why it is not valid, a sentence. */
+                problem?: string | null;
+                /**
+                 * Format: int32
+                 * @description Days that were left of the monitor's certificate when it was renewed last; null before that was seen.
+                 */
+                renewed_days_left?: number | null;
+                seen_by: components["schemas"]["SeenBy"][];
+                /** @description Since when it is shown at the first of these places. */
+                since: components["schemas"]["Instant"];
+                subject: string;
+                /** @description Everywhere where it is shown. */
+                valid: boolean;
             }[];
             next?: string | null;
         };
@@ -5279,6 +5410,8 @@ export interface components {
         Measured: "monitor" | "location";
         /** @description A monitor with everything that was set. */
         Monitor: {
+            /** @description Days before the end of a certificate at which people are told; null means those of the settings. */
+            certificate_days?: number[] | null;
             /** @description Ids of channels; null means the default channels. */
             channels?: string[] | null;
             /** @description The check with `(hidden)` for secrets that were typed in; sending it back unchanged keeps them. */
@@ -5563,6 +5696,11 @@ export interface components {
         };
         /** @description A new monitor. Only name and check are needed. */
         NewMonitor: {
+            /**
+             * @description Days before the end of a certificate at which people are told: 1 to 10 different ones, 0 to 3,650; null means
+             *     those of the settings.
+             */
+            certificate_days?: number[] | null;
             /** @description Ids or names; null means the default channels. */
             channels?: string[] | null;
             check: components["schemas"]["Check"];
@@ -6535,6 +6673,14 @@ export interface components {
             /** @description 1 to 8,192 characters. */
             value: string;
         };
+        /** @description Where a certificate is shown. */
+        SeenBy: {
+            /** @description Null where it is not known. */
+            address?: string | null;
+            last_seen_at: components["schemas"]["Instant"];
+            location: components["schemas"]["LocationRef"];
+            since: components["schemas"]["Instant"];
+        };
         /** @description The certificate that one location was shown last. */
         SeenCertificate: {
             certificate: components["schemas"]["Certificate"];
@@ -6593,6 +6739,54 @@ export interface components {
             id: string;
             last_used_at?: components["schemas"]["Instant"] | null;
             name: string;
+        };
+        /** @description A certificate that a monitor is shown now. */
+        ShownCertificate: {
+            /**
+             * Format: int64
+             * @description Different certificates that the monitor is shown; above 1 it differs by location or address.
+             */
+            certificates: number;
+            /**
+             * Format: int32
+             * @description Now, floored toward "sooner"; negative once it has ended.
+             */
+            days_left: number;
+            /** @description SHA-256 of the leaf, lower-case hex. */
+            fingerprint: string;
+            /**
+             * Format: uuid
+             * @description The open incident about it.
+             */
+            incident?: string | null;
+            /** @description Its organisation, or its common name. */
+            issuer: string;
+            /** @description All of its name. */
+            issuer_name: string;
+            last_seen_at: components["schemas"]["Instant"];
+            /**
+             * Format: int64
+             * @description Locations that are shown a certificate of the monitor, this or another.
+             */
+            locations: number;
+            monitor: components["schemas"]["MonitorRef"];
+            names: string[];
+            /** @description Earliest end of the path that was used. */
+            not_after: components["schemas"]["Instant"];
+            not_before: components["schemas"]["Instant"];
+            /** @description Why it is not valid, a sentence. */
+            problem?: string | null;
+            /**
+             * Format: int32
+             * @description Days that were left of the monitor's certificate when it was renewed last; null before that was seen.
+             */
+            renewed_days_left?: number | null;
+            seen_by: components["schemas"]["SeenBy"][];
+            /** @description Since when it is shown at the first of these places. */
+            since: components["schemas"]["Instant"];
+            subject: string;
+            /** @description Everywhere where it is shown. */
+            valid: boolean;
         };
         SignIn: {
             email: string;
@@ -7696,6 +7890,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["List_AuditEntry"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    list_certificates: {
+        parameters: {
+            query?: {
+                /** @description Part of a monitor's name or target, of a certificate's names, or of its issuer. */
+                q?: string;
+                /** @description Id or name. */
+                monitor?: string;
+                /** @description Only those with so many days left or less; what has ended is among them. 0 to 36,500. */
+                within?: number;
+                /** @description True: only those that are not valid. */
+                invalid?: boolean;
+                /** @description True: only those of monitors that are shown several. */
+                differing?: boolean;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_ShownCertificate"];
+                };
+            };
+            "4XX": components["responses"]["Error"];
+            "5XX": components["responses"]["Error"];
+        };
+    };
+    count_certificates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificateCounts"];
                 };
             };
             "4XX": components["responses"]["Error"];
@@ -9669,7 +9918,7 @@ export interface operations {
             "5XX": components["responses"]["Error"];
         };
     };
-    list_certificates: {
+    monitor_certificates: {
         parameters: {
             query?: never;
             header?: never;

@@ -6,6 +6,7 @@ import {
   markOfCertificate,
   namesWords,
   parseDays,
+  renewalWords,
   seenWords,
   viewOf,
   viewQuery,
@@ -26,12 +27,24 @@ describe("certificates in words", () => {
     ]);
   });
   it("marks what fails before what differs before what is due", () => {
-    const one = { days_left: 90, valid: true, certificates: 1 };
+    const one = { days_left: 90, valid: true, certificates: 1, renewed_days_left: null };
     expect(markOfCertificate(one)).toBe("up");
     expect(markOfCertificate({ ...one, days_left: 30 })).toBe("degraded");
     expect(markOfCertificate({ ...one, days_left: 30, certificates: 2 })).toBe("partial");
     expect(markOfCertificate({ ...one, days_left: 7, certificates: 2 })).toBe("down");
     expect(markOfCertificate({ ...one, valid: false })).toBe("down");
+    expect(markOfCertificate({ ...one, days_left: 40, renewed_days_left: 60 })).toBe("degraded");
+  });
+  it("knows when it is late by its own habit", () => {
+    const said = (days_left: number, renewed_days_left: number | null) =>
+      plain(renewalWords({ days_left, renewed_days_left }));
+    expect([said(5, 29), said(29, 29), said(31, 29), said(9, null), said(-1, 29)]).toEqual([
+      "24 d late by its own habit",
+      "due today",
+      "due in 2 d",
+      "no habit known yet",
+      "too late",
+    ]);
   });
   it("names a few and counts the rest", () => {
     expect(namesWords({ names: ["a", "b", "c", "d"], subject: "CN=x" })).toBe("a, b and 2 more");

@@ -25,11 +25,28 @@ export function viewQuery(view: View | null): { within?: number; invalid?: boole
   return view === "differing" ? { differing: true } : {};
 }
 
+/** By its own habit it should have been renewed already: `10 d late`; null when it has none, or time. */
+export function lateWords(one: Pick<Shown, "days_left" | "renewed_days_left">): string | null {
+  const habit = one.renewed_days_left;
+  if (habit === null || habit === undefined || one.days_left < 0 || one.days_left >= habit) return null;
+  return `${count(habit - one.days_left)}${NBSP}d late by its own habit`;
+}
+
+/** What its habit says: late, due, or that nothing is known of it. */
+export function renewalWords(one: Pick<Shown, "days_left" | "renewed_days_left">): string {
+  const habit = one.renewed_days_left;
+  if (habit === null || habit === undefined) return "no habit known yet";
+  if (one.days_left < 0) return "too late";
+  return lateWords(one) ?? (one.days_left === habit ? "due today" : `due in ${count(one.days_left - habit)}${NBSP}d`);
+}
+
 /** The shape beside the days: what fails or soon will, what is due, what differs; the rest is quiet. */
-export function markOfCertificate(one: Pick<Shown, "days_left" | "valid" | "certificates">): string {
+export function markOfCertificate(
+  one: Pick<Shown, "days_left" | "valid" | "certificates" | "renewed_days_left">,
+): string {
   if (one.days_left < 0 || !one.valid || one.days_left <= 7) return "down";
   if (one.certificates > 1) return "partial";
-  return one.days_left <= 30 ? "degraded" : "up";
+  return one.days_left <= 30 || lateWords(one) ? "degraded" : "up";
 }
 
 /** `ended 3 d ago`, `less than 1 d`, `12 d`; floored toward sooner. */

@@ -129,7 +129,7 @@ fn renewed_in_part_is_told_once_it_has_lasted() {
 fn what_takes_its_place_and_ends_sooner_is_no_renewal() {
     let mut world = World::default();
     world.look(&[sight(1, "a", 12, start())], false, start());
-    let acts = world.look(&[sight(1, "b", 2, hours(1))], false, hours(1));
+    let acts = world.look(&[sight(1, "b", 3, hours(1))], false, hours(1));
     assert_eq!(acts, [Act::End { fingerprint: "a".into(), how: End::Gone }, warn("b", 3)]);
 }
 
@@ -180,7 +180,9 @@ fn thresholds_that_were_tightened_end_the_alarm_and_then_tell_again() {
 #[test]
 fn the_next_look_is_when_the_next_threshold_is_reached() {
     let sights = [sight(1, "a", 40, start())];
-    let mut alarms = BTreeMap::new();
+    let untold = BTreeMap::new();
+    let alarm = Alarm { days: 30, not_after: sights[0].not_after, in_part: false, open: true };
+    let told = BTreeMap::from([("a".to_owned(), alarm)]);
     let given = |alarms, now| Given {
         sights: &sights,
         thresholds: &THRESHOLDS,
@@ -189,11 +191,9 @@ fn the_next_look_is_when_the_next_threshold_is_reached() {
         bare: false,
         now,
     };
-    let first = next(given(&alarms, start())).unwrap();
+    let first = next(given(&untold, start())).unwrap();
     assert_eq!(days_left(sights[0].not_after, first), 30);
-    let alarm = Alarm { days: 30, not_after: sights[0].not_after, in_part: false, open: true };
-    alarms.insert("a".to_owned(), alarm);
-    let second = next(given(&alarms, first)).unwrap();
+    let second = next(given(&told, first)).unwrap();
     assert_eq!(days_left(sights[0].not_after, second), 14);
 }
 

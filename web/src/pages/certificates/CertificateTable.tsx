@@ -4,10 +4,12 @@ import { colour, StateWord } from "../../components/StateMark";
 import {
   along,
   capital,
+  lateWords,
   leftWords,
   markOfCertificate,
   namesWords,
   placesWords,
+  renewalWords,
   seenWords,
   type Shown,
 } from "../../lib/certificates";
@@ -24,7 +26,9 @@ export function CertificateTable(props: {
   return (
     <ScrollX label="Certificates">
       <table className="grid folds certificates">
-        <caption className="hidden-visually">Certificates that are shown now, those that end first before others</caption>
+        <caption className="hidden-visually">
+          Certificates that are shown now, those that end first before others
+        </caption>
         <thead>
           <tr>
             <th scope="col">Left</th>
@@ -33,6 +37,7 @@ export function CertificateTable(props: {
               <Axis />
             </th>
             <th scope="col">Ends, {zoneLabel(props.now)}</th>
+            <th scope="col">Renewal</th>
             <th scope="col">Issuer</th>
             <th scope="col">Shown to</th>
           </tr>
@@ -62,7 +67,7 @@ function Row({ one, id, now, here }: { one: Shown; id: string; now: number; here
         {one.problem && <span className="small small-weight break of-what">{one.problem}</span>}
       </th>
       <td className="off">
-        <Bar days={one.days_left} mark={mark} />
+        <Bar days={one.days_left} habit={one.renewed_days_left} mark={mark} />
       </td>
       <td className="second nowrap" title={`${utc(one.not_after)}; fingerprint ${one.fingerprint}`}>
         <span className="phone-only">ends </span>
@@ -73,17 +78,16 @@ function Row({ one, id, now, here }: { one: Shown; id: string; now: number; here
           </Link>
         )}
       </td>
+      <td className={lateWords(one) ? "second strong" : "off soft"}>{renewalWords(one)}</td>
       <td className="second" title={one.issuer_name}>
         <span className="phone-only">by </span>
         {one.issuer}
       </td>
       <td className="second" title={placesWords(one)}>
         <span className={differs ? "strong" : undefined}>{seenWords(one)}</span>
-        {differs && (
-          <span className="small muted of-what break">
-            {placesWords(one)}; others are shown another, since {ago(one.since, now)}
-          </span>
-        )}
+        <span className="small muted of-what break">
+          {differs && `${placesWords(one)}; others are shown another; `}first seen {ago(one.since, now)}
+        </span>
       </td>
     </tr>
   );
@@ -108,8 +112,8 @@ function Axis() {
   );
 }
 
-/** The days that are left, on the axis of the head. The number stands in the first column. */
-function Bar({ days, mark }: { days: number; mark: string }) {
+/** The days that are left, on the axis of the head; a tick where it was renewed last time. Both stand in words too. */
+function Bar({ days, habit, mark }: { days: number; habit: number | null | undefined; mark: string }) {
   return (
     <svg className="days-bar" width={WIDTH} height="20" viewBox={`0 0 ${WIDTH} 20`} aria-hidden="true">
       {TICKS.map((tick) => (
@@ -129,6 +133,9 @@ function Bar({ days, mark }: { days: number; mark: string }) {
         height="6"
         fill={mark === "up" ? "var(--text3)" : colour(markOf(mark))}
       />
+      {habit !== null && habit !== undefined && (
+        <rect x={along(habit) * WIDTH - 1} y="2" width="2" height="16" fill="var(--text)" />
+      )}
     </svg>
   );
 }

@@ -98,7 +98,7 @@ export function CertificatesPage() {
             </Button>
           ) : (
             items.length > 0 &&
-            "Days are cut off toward sooner. The end is that of the path that the agents used, intermediate certificates included. The axis is not even: the last days are wider."
+            "Days are cut off toward sooner; the tick on a bar is where the certificate was renewed last time. The end is that of the path that the agents used, intermediate certificates included. The axis is not even: the last days are wider."
           )
         }
       >
@@ -129,13 +129,7 @@ function Lead({ counts }: { counts: Counts }) {
   );
 }
 
-function ViewChip(props: {
-  view: View;
-  words: string;
-  counts: Counts | undefined;
-  pressed: boolean;
-  act: () => void;
-}) {
+function ViewChip(props: { view: View; words: string; counts: Counts | undefined; pressed: boolean; act: () => void }) {
   const { counts } = props;
   const n = counts && { "7": counts.expired + counts.within_7, "30": counts.expired + counts.within_30, ...counts };
   const many = n?.[props.view];

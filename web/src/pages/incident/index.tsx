@@ -72,7 +72,11 @@ function View({ incident, name }: { incident: Incident; name: string }) {
       <div className="headline">
         <div>
           <div className="row wide state-line">
-            <StateWord state={open ? incident.severity : "up"} word={open || certificate ? grave : `Was ${was}`} large />
+            <StateWord
+              state={open ? incident.severity : "up"}
+              word={open || certificate ? grave : `Was ${was}`}
+              large
+            />
             <Tags low={incident.low} stale={incident.evidence_stale} flapping={incident.flapping} />
             <b className="big-duration">{duration(lasted(incident, now))}</b>
             <span className="muted" title={`${utc(incident.started_at)} – ${utc(incident.ended_at)}`}>
