@@ -12,8 +12,6 @@ use crate::store::reports::{DetailRow, ReportRow};
 
 /// Late reports up to this age are refolded into stretches that are stored as unknown.
 const REFOLD: SignedDuration = SignedDuration::from_hours(24);
-/// A start that lies further ahead than this cannot be a rounding of clocks.
-const FUTURE: SignedDuration = SignedDuration::from_secs(5);
 /// A transaction is over in this time, and the clocks of two coordinators are not further apart.
 const COMMIT: SignedDuration = SignedDuration::from_secs(10);
 
@@ -26,41 +24,6 @@ pub(super) struct Fresh<'a> {
     pub(super) report: &'a Reported,
     /// Effective time.
     pub(super) at: Timestamp,
-}
-
-/// When the attempt began, by our clock.
-pub(super) fn effective_at(
-    report: &Reported,
-    rtt_ms: f64,
-    now: Timestamp,
-) -> Result<Timestamp, Refusal> {
-    let (age, rtt) = (report.age_at_send_ms, rtt_ms.clamp(0.0, 60_000.0));
-    if !age.is_finite() || !rtt.is_finite() || age.abs() > 1e12 {
-        return Err(Refusal::BadReport);
-    }
-    let (age_us, rtt_us) = ((age * 1000.0) as i64, (rtt * 1000.0) as i64);
-    let at = effective_time(now.as_microsecond(), age_us, rtt_us);
-    let at = Timestamp::from_microsecond(at).map_err(|_| Refusal::TooOld)?;
-    if at.duration_since(now) > FUTURE { Err(Refusal::Future) } else { Ok(at.min(now)) }
-}
-
-pub(super) fn seen_of(location: LocationKey, list: &[Fresh<'_>], now: Timestamp) -> Vec<Seen> {
-    list.iter()
-        .map(|fresh| {
-            let observation = &fresh.report.observation;
-            Seen {
-                received: now.as_millisecond(),
-                class: observation.class,
-                latency_ms: Millis::from(observation.phases_us.total.div_ceil(1000)),
-                kind: fresh.report.kind,
-                check_version: fresh.report.check_version,
-                age_estimated: fresh.report.age_estimated,
-                address: observation.address.clone(),
-                status: observation.status,
-                ..Seen::new(location, fresh.at.as_millisecond(), observation.outcome)
-            }
-        })
-        .collect()
 }
 
 pub(super) fn report_row(
