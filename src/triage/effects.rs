@@ -435,7 +435,7 @@ fn scope_text(one: &Decided) -> Option<String> {
 fn target_of(check: &serde_json::Value) -> String {
     let text = |name: &str| check.get(name).and_then(|v| v.as_str());
     if let Some(Ok(job)) = HeartbeatCheck::of(check) {
-        return job.awaited();
+        return job.waited_for();
     }
     text("url").or_else(|| text("host")).or_else(|| text("name")).unwrap_or_default().to_owned()
 }

@@ -1,10 +1,10 @@
 //! Holding conditions against what was seen.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::compare::{contains, equals_one, number_of, text_of};
 use super::literal::Literal;
 use super::{Assertion, Op, Quantifier, Subject};
 use crate::domain::decimal::Decimal;
@@ -48,7 +48,7 @@ pub struct Body<'a> {
 }
 
 /// One thing that was there.
-enum Item<'a> {
+pub(super) enum Item<'a> {
     Text(&'a str),
     /// The number, and how it is shown.
     Number(Decimal, String),
@@ -63,7 +63,7 @@ enum Found<'a> {
 }
 
 /// What one item is to a condition's positive form.
-enum Fit {
+pub(super) enum Fit {
     Yes,
     No,
     /// Types differ, or the answer was cut; the sentence says so.
@@ -211,15 +211,15 @@ impl Assertion {
     }
 }
 
-const CUT: &str = "reading stopped at max_body, so the rest is not known";
+pub(super) const CUT: &str = "reading stopped at max_body, so the rest is not known";
 const NO_ANSWER: &str = "there was no answer";
 const NOT_JSON: &str = "body is not JSON";
 
-fn yes(holds: bool) -> Fit {
+pub(super) fn yes(holds: bool) -> Fit {
     if holds { Fit::Yes } else { Fit::No }
 }
 
-fn found_or_cut(found: bool, cut: bool) -> Fit {
+pub(super) fn found_or_cut(found: bool, cut: bool) -> Fit {
     if !found && cut { Fit::Unknowable(CUT.into()) } else { yes(found) }
 }
 
@@ -350,93 +350,6 @@ fn find<'a>(on: &Subject, seen: &'a Seen<'_>, json: &'a Result<Value, String>) -
             number(seen.loss_mpct.map(Decimal::thousandths), shown, "nothing was sent")
         }
         Subject::Banner => text(seen.banner, "the server said nothing"),
-    }
-}
-
-/// Equality without conversion: at least one literal must be of the item's type, else the
-/// comparison itself is refused.
-fn equals_one(item: &Item<'_>, values: &[Value], cut: bool) -> Fit {
-    let actual: Cow<'_, Value> = match item {
-        Item::Text(text) => {
-            let equal = values.iter().any(|value| value.as_str() == Some(text));
-            let prefix_of_one = values
-                .iter()
-                .any(|value| value.as_str().is_some_and(|value| value.starts_with(text)));
-            return if cut && prefix_of_one {
-                Fit::Unknowable(CUT.into())
-            } else {
-                yes(equal && !cut)
-            };
-        }
-        Item::Number(number, _) => {
-            let equal =
-                values.iter().any(|value| as_decimal(value).is_some_and(|value| value == *number));
-            let reached =
-                values.iter().any(|value| as_decimal(value).is_some_and(|value| value >= *number));
-            return if cut && reached { Fit::Unknowable(CUT.into()) } else { yes(equal && !cut) };
-        }
-        Item::Json(value) => Cow::Borrowed(*value),
-    };
-    let comparable = values
-        .iter()
-        .any(|value| std::mem::discriminant(value) == std::mem::discriminant(actual.as_ref()));
-    if !comparable {
-        let wanted = values.first().map_or("this", kind_of);
-        return Fit::Unknowable(format!("{} is not {wanted}", kind_of(&actual)));
-    }
-    yes(values.iter().any(|value| same(value, &actual)))
-}
-
-fn contains(item: &Item<'_>, part: &Value, cut: bool) -> Fit {
-    match (item, part) {
-        (Item::Text(text), Value::String(part)) => found_or_cut(text.contains(part.as_str()), cut),
-        (Item::Json(Value::String(text)), Value::String(part)) => yes(text.contains(part.as_str())),
-        (Item::Json(Value::Array(items)), part) => yes(items.iter().any(|item| same(item, part))),
-        (Item::Json(other), _) => {
-            Fit::Unknowable(format!("{} does not contain {}", kind_of(other), kind_of(part)))
-        }
-        (Item::Number(..) | Item::Text(_), part) => {
-            Fit::Unknowable(format!("it does not contain {}", kind_of(part)))
-        }
-    }
-}
-
-/// Deep equality in which numbers are their values: `1.0` is `1`.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(_), Value::Number(_)) => as_decimal(a) == as_decimal(b),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
-        }
-        _ => a == b,
-    }
-}
-
-fn as_decimal(value: &Value) -> Option<Decimal> {
-    match value {
-        Value::Number(number) => Decimal::of(number),
-        _ => None,
-    }
-}
-
-fn number_of(item: &Item<'_>) -> Result<Decimal, &'static str> {
-    match item {
-        Item::Number(number, _) => Ok(number.clone()),
-        Item::Json(value) => as_decimal(value).ok_or_else(|| kind_of(value)),
-        Item::Text(_) => Err("text"),
-    }
-}
-
-fn text_of<'a>(item: &'a Item<'_>) -> Result<&'a str, &'static str> {
-    match item {
-        Item::Text(text) => Ok(text),
-        Item::Json(Value::String(text)) => Ok(text),
-        Item::Json(other) => Err(kind_of(other)),
-        Item::Number(..) => Err("a number"),
     }
 }
 

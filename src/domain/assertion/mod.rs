@@ -1,6 +1,7 @@
 //! Conditions on what a probe saw: typed, checked when they are saved, and unable to lie
 //! (spec: probes 3).
 
+mod compare;
 mod judge;
 mod literal;
 mod path;

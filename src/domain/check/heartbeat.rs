@@ -114,7 +114,7 @@ impl HeartbeatCheck {
     }
 
     /// What is waited for: `a call every 5 min`.
-    pub fn awaited(&self) -> String {
+    pub fn waited_for(&self) -> String {
         match &self.when {
             When::Every { period_s } => format!("a call every {}", span(period_s * 1000)),
             When::Cron { cron, zone } => format!("a call at {cron} ({zone})"),
@@ -163,7 +163,7 @@ impl Kind for HeartbeatCheck {
     }
 
     fn target(&self) -> String {
-        self.awaited()
+        self.waited_for()
     }
 
     /// Nothing is connected to.
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn people_read_what_is_waited_for() {
-        let told = |value| read(value).unwrap().awaited().replace('\u{a0}', " ");
+        let told = |value| read(value).unwrap().waited_for().replace('\u{a0}', " ");
         let every = json!({"kind": "heartbeat", "period_s": 300});
         assert_eq!(told(every), "a call every 5 min");
         let cron = json!({"kind": "heartbeat", "cron": "30 2 * * *", "zone": "Europe/Berlin"});
