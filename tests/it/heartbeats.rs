@@ -472,3 +472,51 @@ async fn calls_are_kept_as_long_as_results() {
     job.upkeep.partitions(job.api.clock.now()).await.unwrap();
     assert_eq!(job.list("").await.len(), 1);
 }
+
+#[tokio::test]
+async fn maintenance_silences_it_and_a_pause_of_probes_excuses_it() {
+    let job = Job::new().await;
+    job.calls("").await.is(200);
+    let quiet =
+        json!({"name": "quiet", "start": "2026-03-01T12:00:30Z", "end": "2026-03-01T12:05:00Z"});
+    job.api.post("maintenance", quiet).await.is(201);
+    job.passes(120).await;
+    assert_eq!(job.is().await, "down");
+    job.passes(290).await;
+    assert_eq!(job.told().await, [] as [&str; 0]);
+    job.passes(15).await;
+    assert_eq!(job.told().await, ["after_maintenance"], "two periods behind the end");
+    job.calls("").await.is(200);
+    assert_eq!(job.told().await, ["after_maintenance", "resolved"]);
+    let pause = json!({"name": "pause", "start": "2026-03-01T12:08:00Z", "end": "2026-03-01T12:15:00Z",
+        "pause_probes": true});
+    job.api.post("maintenance", pause).await.is(201);
+    job.passes(500).await;
+    assert_eq!(job.is().await, "up", "nothing was waited for");
+    assert_eq!(time(&job.state().await["heartbeat"]["deadline_at"]), at("12:16:30"));
+    job.passes(50).await;
+    assert_eq!(job.is().await, "down");
+}
+
+#[tokio::test]
+async fn it_has_a_budget_and_stands_on_a_status_page() {
+    let job = Job::new().await;
+    job.calls("").await.is(200);
+    let page = json!({"name": "Status", "slug": "status", "published": true,
+        "groups": [{"name": "Jobs", "parts": [{"name": "Backups", "monitor": "backup"}]}]});
+    job.api.post("status-pages", page).await.is(201);
+    job.passes(60).await;
+    job.calls("/fail").await.is(200);
+    job.passes(60).await;
+    job.calls("").await.is(200);
+    job.passes(60).await;
+    let slo = json!({"name": "backups", "monitor": "backup", "target_ppb": 900_000_000_u64,
+        "window": {"kind": "rolling", "duration": "1d"}});
+    let now = job.api.post("slos", slo).await.is(201)["now"].clone();
+    let spent = now["budget_total"].as_f64().unwrap() - now["budget_left"].as_f64().unwrap();
+    assert!((spent - 60_000.0).abs() < 1.0, "{now}");
+    let page = job.api.plain(Method::GET, "/status/status", Value::Null, &[]).await.is(200);
+    assert!(page.as_str().unwrap().contains("Backups"));
+    let overview = job.api.get("overview").await.is(200);
+    assert_eq!(overview["counts"]["up"], 1);
+}

@@ -12,6 +12,7 @@ use super::{Inputs, Step, explain, tick, wake};
 use crate::domain::Millis;
 use crate::domain::check::heartbeat::HeartbeatCheck;
 use crate::domain::cron::Schedule;
+use crate::domain::maintenance::Window;
 use crate::domain::monitor::Policy;
 use crate::domain::observation::Class;
 
@@ -92,6 +93,10 @@ pub struct Calls {
     /// The first failure since the last success.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub fail: Option<Millis>,
+    /// The end of a window in which nothing was waited for, if a call would have been due in it. What comes
+    /// next counts from here.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub excused: Option<Millis>,
     /// The last call, whatever it said.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Call>,
@@ -108,13 +113,28 @@ impl Calls {
                 self.run = Some(call.at);
                 return None;
             }
-            CallKind::Success => (self.success, self.fail) = (Some(call.at), None),
+            CallKind::Success => {
+                (self.success, self.fail, self.excused) = (Some(call.at), None, None);
+            }
             CallKind::Fail => {
                 self.fail.get_or_insert(call.at);
             }
         }
         (self.start, self.run) = (None, None);
         took
+    }
+
+    /// Forgives what is due while a window pauses probing: nothing is waited for then.
+    fn excuse(&mut self, plan: &Plan, windows: &[Window], now: Millis) {
+        let Some(next) = plan.deadline(self, None) else { return };
+        let pausing = windows.iter().filter(|window| window.switches.pause_probes);
+        let within = |window: &&Window| {
+            window.start <= now && (window.contains(next.expected) || window.contains(next.at))
+        };
+        if let Some(end) = pausing.filter(within).map(|window| window.end).max() {
+            self.excused = Some(end);
+            self.start = None;
+        }
     }
 
     /// Whether a call says nothing that the one before, at most a second ago, has not said.
@@ -152,7 +172,8 @@ impl Plan {
     /// nothing is late before this.
     pub fn deadline(&self, calls: &Calls, lenient: Option<Millis>) -> Option<Deadline> {
         let lenient = lenient.unwrap_or(Millis::MIN);
-        let expected = self.due.after(calls.success.or(calls.start)?)?;
+        let from = calls.excused.max(calls.success.or(calls.start))?;
+        let expected = self.due.after(from)?;
         let ordinary = expected.saturating_add(self.grace).max(lenient);
         match (self.max_run, calls.start) {
             // It began in time, so that from then on the run is measured.
@@ -258,6 +279,7 @@ pub fn step(live: &mut Live, inputs: &Inputs<'_>, plan: &Plan, calls: &[Call]) -
     for call in calls {
         live.calls.take(call);
     }
+    live.calls.excuse(plan, inputs.windows, now);
     let found = plan.find(&live.calls, lenient(live, inputs), now);
     let policy = at_once(inputs.policy, live.flaps.flapping);
     let inputs = &Inputs { policy: &policy, ..*inputs };

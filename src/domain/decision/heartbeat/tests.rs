@@ -254,6 +254,43 @@ fn what_happens_in_maintenance_is_told_when_it_is_over() {
     assert_eq!(job.events(), events);
 }
 
+/// A window that pauses probing.
+fn pausing(start: i64, end: i64) -> Window {
+    let switches = Switches { pause_probes: true, ..Switches::default() };
+    Window { start: start * 1000, end: end * 1000, switches }
+}
+
+#[test]
+fn nothing_is_waited_for_while_probing_pauses() {
+    let mut job = Job::new(every(60, 30));
+    job.succeeds(10);
+    job.windows = vec![pausing(50, 400)];
+    job.sleep_until(489);
+    assert_eq!(job.live.state, State::Up, "a period and grace behind the end");
+    job.sleep_until(490);
+    assert_eq!(job.live.state, State::Down);
+    assert_eq!(job.live.since, 490_000);
+    let mut before = Job::new(every(60, 30));
+    before.succeeds(10);
+    before.windows = vec![pausing(101, 400)];
+    before.sleep_until(120);
+    assert_eq!(before.live.state, State::Down, "it was late before");
+}
+
+#[test]
+fn a_time_of_day_that_was_excused_stays_so_when_the_window_is_long_over() {
+    let mut job = Job::new(cron("0 2 * * 1", "UTC", 600));
+    job.succeeds(instant("2026-03-02T02:05:00Z"));
+    let window = pausing(instant("2026-03-09T01:00:00Z"), instant("2026-03-09T03:00:00Z"));
+    job.windows = vec![window];
+    job.sleep_until(instant("2026-03-09T02:30:00Z"));
+    job.windows.clear();
+    job.sleep_until(instant("2026-03-16T02:09:59Z"));
+    assert_eq!(job.live.state, State::Up, "next week's is waited for");
+    job.sleep_until(instant("2026-03-16T02:10:00Z"));
+    assert_eq!(job.live.state, State::Down);
+}
+
 #[test]
 fn a_repeated_call_says_nothing_new() {
     let mut calls = Calls::default();

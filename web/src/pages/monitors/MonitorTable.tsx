@@ -79,7 +79,7 @@ function MonitorLine({ row, now, here, index }: { row: Row; now: number; here: b
         <Strip intervals={row.strip} from={now - 86_400} to={now} label="Last 24 h" />
       </td>
       <td className="off">
-        <Now row={row} />
+        <Now row={row} now={now} />
       </td>
       <td className="num end">{row.state === "paused" ? "–" : millis(row.last_latency_ms)}</td>
       <td className="num off" title={utc(row.since)}>
@@ -89,11 +89,13 @@ function MonitorLine({ row, now, here, index }: { row: Row; now: number; here: b
   );
 }
 
-/** Seats when locations disagree, otherwise how many agree: only disagreement draws ink. */
-function Now({ row }: { row: Row }) {
+/** Seats when locations disagree, otherwise how many agree: only disagreement draws ink. Of a job, its last call. */
+function Now({ row, now }: { row: Row; now: number }) {
   const counted = row.seats.filter((s) => s.counts);
   const same = counted.every((s) => s.vote === "up") && counted.length * 2 > row.seats.length;
   const silent = row.seats.length - counted.length;
+  if (row.kind === "heartbeat" && row.last_at)
+    return <span className="soft nowrap" title={utc(row.last_at)}>{`called ${ago(row.last_at, now)}`}</span>;
   if (row.state === "paused" || row.seats.length === 0) return <span className="muted">–</span>;
   if (same)
     return (
