@@ -494,7 +494,7 @@ async fn maintenance_silences_it_and_a_pause_of_probes_excuses_it() {
     job.passes(500).await;
     assert_eq!(job.is().await, "up", "nothing was waited for");
     assert_eq!(time(&job.state().await["heartbeat"]["deadline_at"]), at("12:16:30"));
-    job.passes(50).await;
+    job.passes(65).await;
     assert_eq!(job.is().await, "down");
 }
 
@@ -502,7 +502,7 @@ async fn maintenance_silences_it_and_a_pause_of_probes_excuses_it() {
 async fn it_has_a_budget_and_stands_on_a_status_page() {
     let job = Job::new().await;
     job.calls("").await.is(200);
-    let page = json!({"name": "Status", "slug": "status", "published": true,
+    let page = json!({"name": "Status", "slug": "jobs", "published": true,
         "groups": [{"name": "Jobs", "parts": [{"name": "Backups", "monitor": "backup"}]}]});
     job.api.post("status-pages", page).await.is(201);
     job.passes(60).await;
@@ -515,7 +515,7 @@ async fn it_has_a_budget_and_stands_on_a_status_page() {
     let now = job.api.post("slos", slo).await.is(201)["now"].clone();
     let spent = now["budget_total"].as_f64().unwrap() - now["budget_left"].as_f64().unwrap();
     assert!((spent - 60_000.0).abs() < 1.0, "{now}");
-    let page = job.api.plain(Method::GET, "/status/status", Value::Null, &[]).await.is(200);
+    let page = job.api.plain(Method::GET, "/status/jobs", Value::Null, &[]).await.is(200);
     assert!(page.as_str().unwrap().contains("Backups"));
     let overview = job.api.get("overview").await.is(200);
     assert_eq!(overview["counts"]["up"], 1);

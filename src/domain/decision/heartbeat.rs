@@ -19,6 +19,9 @@ use crate::domain::observation::Class;
 /// After maintenance a job has twice this before it is told of; see [`Plan::interval`].
 const LONGEST_INTERVAL: Millis = 300_000;
 
+/// So much before a set time a call still means that time.
+const EARLY: Millis = 5_000;
+
 /// When a job has to call.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -172,8 +175,8 @@ impl Plan {
     /// nothing is late before this.
     pub fn deadline(&self, calls: &Calls, lenient: Option<Millis>) -> Option<Deadline> {
         let lenient = lenient.unwrap_or(Millis::MIN);
-        let from = calls.excused.max(calls.success.or(calls.start))?;
-        let expected = self.due.after(from)?;
+        let called = calls.success.or(calls.start).map(|at| self.due.counts_from(at));
+        let expected = self.due.after(calls.excused.max(called)?)?;
         let ordinary = expected.saturating_add(self.grace).max(lenient);
         match (self.max_run, calls.start) {
             // It began in time, so that from then on the run is measured.
@@ -208,6 +211,15 @@ impl Plan {
 }
 
 impl Due {
+    /// From when on the next time is looked for after a call. A job whose clock is a little ahead calls just
+    /// before its time, and means that time.
+    fn counts_from(&self, called: Millis) -> Millis {
+        match self {
+            Due::Every(_) => called,
+            Due::At(_) => called.saturating_add(EARLY),
+        }
+    }
+
     fn after(&self, at: Millis) -> Option<Millis> {
         match self {
             Due::Every(period) => at.checked_add(*period),

@@ -201,6 +201,17 @@ fn a_time_of_day_is_waited_for_also_when_clocks_change() {
 }
 
 #[test]
+fn a_call_a_moment_before_its_time_is_that_times() {
+    let mut job = Job::new(cron("30 2 * * *", "UTC", 600));
+    job.succeeds(instant("2026-03-05T02:29:58Z"));
+    assert_eq!(job.state_at(instant("2026-03-06T02:39:59Z")), State::Up);
+    assert_eq!(job.state_at(instant("2026-03-06T02:40:00Z")), State::Down);
+    let mut early = Job::new(cron("30 2 * * *", "UTC", 600));
+    early.succeeds(instant("2026-03-05T02:29:50Z"));
+    assert_eq!(early.state_at(instant("2026-03-05T02:40:00Z")), State::Down);
+}
+
+#[test]
 fn a_new_period_moves_the_deadline_and_may_end_an_outage() {
     let mut job = Job::new(every(60, 30));
     job.succeeds(10);
