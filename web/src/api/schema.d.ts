@@ -2951,12 +2951,19 @@ export interface components {
         Evidence: {
             /** @description The first 4 KiB of the decoded body. */
             body?: string | null;
+            /** @description What else the kind of check found: the response code of DNS, its records, a banner, a dialogue. */
+            facts?: components["schemas"]["Fact"][];
             final_url?: string | null;
             headers?: {
                 [key: string]: string[];
             };
             /** @description Every address that the name resolved to. */
             resolved?: string[];
+        };
+        /** @description One line of evidence with its name, such as `record` and `192.0.2.1`. Labels may repeat. */
+        Fact: {
+            label: string;
+            value: string;
         };
         /** @description What was served from `at` on. */
         FailoverChange: {
