@@ -125,7 +125,8 @@ fn predicate(notice: &Notice) -> Option<&str> {
 
 /// In front of the subject: one or two words, or what is wrong in a fleet, with an SLO or with Quorate itself.
 fn state(notice: &Notice) -> Cow<'_, str> {
-    if let (Some(storm), false) = (&notice.storm, notice.kind.begins()) {
+    let alone = notice.kind.begins() || notice.kind == NoticeKind::Acknowledged;
+    if let (Some(storm), false) = (&notice.storm, alone) {
         return Cow::Owned(group::state(storm));
     }
     let title = notice.fleet.as_ref().and_then(FleetFacts::title).or_else(|| predicate(notice));

@@ -2,8 +2,8 @@
 //! acknowledgement.
 
 use super::{
-    FleetFacts, Notice, NoticeKind, Surroundings, adjective, duration, instant, lasted, name,
-    predicate,
+    FleetFacts, Notice, NoticeKind, Surroundings, adjective, duration, group, instant, lasted,
+    name, predicate,
 };
 use crate::domain::notice::Prompt;
 
@@ -17,7 +17,10 @@ pub(super) fn headline(notice: &Notice, prompt: &Prompt) -> String {
         (None, None) => format!("{name} is {is}"),
     };
     if let Prompt::Acknowledged { by, .. } = prompt {
-        return format!("{by} is at it: {wrong}.");
+        return match &notice.storm {
+            Some(storm) => format!("{by} is at it: {}", group::headline(storm, notice)),
+            None => format!("{by} is at it: {wrong}."),
+        };
     }
     let lasted = duration(lasted(notice));
     if notice.kind != NoticeKind::Reminder {

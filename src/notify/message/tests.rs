@@ -373,6 +373,17 @@ fn a_group_says_how_many_are_left_and_who() {
     };
     assert!(fact("Not up").starts_with("m1, m2, ") && fact("Not up").ends_with("m20 and 3 more"));
     assert_eq!(fact("Up again"), "2 more");
+    let until = "2026-11-17T06:07:00Z".parse().unwrap();
+    let mut taken = notice.clone();
+    taken.kind = NoticeKind::Acknowledged;
+    taken.prompt = Some(Prompt::Acknowledged { by: "Ada".into(), until, note: None });
+    let ack = compose(&taken, &around);
+    assert!(ack.subject.starts_with("Acknowledged: checkout, "), "{}", ack.subject);
+    assert_eq!(
+        ack.headline,
+        "Ada is at it: 23 of 25 monitors that share the domain shop.example are still down."
+    );
+    assert!(ack.facts.iter().any(|(label, _)| *label == "Not up"));
     notice.kind = NoticeKind::Resolved;
     notice.storm.as_mut().unwrap().open = 0;
     let over = compose(&notice, &around);
