@@ -107,6 +107,7 @@ impl Scene {
             location,
             boot: agent,
             rtt_ms: 0.0,
+            sent_at: None,
             settled: 0,
             reports: vec![Delivered { seq, report: Some(report) }],
         };
