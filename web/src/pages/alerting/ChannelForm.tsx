@@ -1,6 +1,6 @@
 import { PasswordInput, Select, Switch, TagsInput, Textarea, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Copy } from "../../components/Copy";
@@ -15,6 +15,8 @@ interface Values {
   to: string[];
   /** By the name of the kind's field. */
   entered: Record<string, string>;
+  /** Stored secrets that are to be taken away, by the name of their field. */
+  gone: string[];
   headers: string;
   secret: string;
   default: boolean;
@@ -69,6 +71,7 @@ export function ChannelForm({
       entered: Object.fromEntries(
         of.fields.map((field) => [field.name, field.secret ? "" : String(config[field.name] ?? "")]),
       ),
+      gone: [],
       headers: Object.entries(config.headers ?? {})
         .map(([name, value]) => `${name}: ${value ?? ""}`)
         .join("\n"),
@@ -87,7 +90,7 @@ export function ChannelForm({
         kind === "email"
           ? { to: v.to }
           : {
-              ...configOf(of, v.entered),
+              ...configOf(of, v.entered, v.gone),
               // An empty value keeps the stored one.
               ...(headers && Object.keys(headers).length > 0
                 ? {
@@ -149,16 +152,32 @@ export function ChannelForm({
             // One that may be missing is shown as hidden where it is there.
             const stored = field.secret && channel && (!field.optional || config[field.name] !== undefined);
             const kept = stored ? " Left empty, the stored one stays." : "";
+            const goes = form.values.gone.includes(field.name);
             return (
-              <Input
-                key={field.name}
-                label={stored ? `New ${field.label.toLowerCase()}` : field.label}
-                description={`${field.help}${kept}`.trim() || undefined}
-                placeholder={field.placeholder}
-                required={!field.optional && !(field.secret && channel)}
-                autoComplete="off"
-                {...form.getInputProps(`entered.${field.name}`)}
-              />
+              <Fragment key={field.name}>
+                <Input
+                  label={stored ? `New ${field.label.toLowerCase()}` : field.label}
+                  description={`${field.help}${goes ? "" : kept}`.trim() || undefined}
+                  placeholder={field.placeholder}
+                  required={!field.optional && !(field.secret && channel)}
+                  autoComplete="off"
+                  {...form.getInputProps(`entered.${field.name}`)}
+                />
+                {stored && field.optional && (
+                  <Switch
+                    label={`Take the stored ${field.label.toLowerCase()} away`}
+                    checked={goes}
+                    onChange={(event) =>
+                      form.setFieldValue(
+                        "gone",
+                        event.currentTarget.checked
+                          ? [...form.values.gone, field.name]
+                          : form.values.gone.filter((name) => name !== field.name),
+                      )
+                    }
+                  />
+                )}
+              </Fragment>
             );
           })}
           {of.callback && <CalledBack callback={channel?.callback ?? null} says={of.callback} />}

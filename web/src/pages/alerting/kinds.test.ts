@@ -14,6 +14,18 @@ test("a secret that is not entered again is null, and what is optional is left o
   expect(configOf(kindOf("webhook"), { url: "" })).toEqual({ url: "" });
 });
 
+test("a secret that need not be there can be taken away, unless another is entered", () => {
+  const slack = kindOf("slack");
+  expect(configOf(slack, { url: "", signing_secret: "" }, ["signing_secret"])).toEqual({
+    url: null,
+    signing_secret: "",
+  });
+  expect(configOf(slack, { url: "", signing_secret: "new" }, ["signing_secret"])).toEqual({
+    url: null,
+    signing_secret: "new",
+  });
+});
+
 test("where it goes is told without what is secret", () => {
   expect(destination({ to: ["a@b.example", "c@d.example"] })).toBe("a@b.example, c@d.example");
   expect(destination({ url: null, server: "https://hooks.slack.com/" })).toBe("hooks.slack.com");

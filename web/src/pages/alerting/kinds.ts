@@ -184,13 +184,17 @@ export function headersOf(text: string): Record<string, string> | null {
   return out;
 }
 
-/** What is sent of the entered fields: an empty secret is null, which keeps the stored one. */
-export function configOf(kind: KindOf, entered: Record<string, string>): Record<string, unknown> {
+/** What is sent of the entered fields: an empty secret is null, which keeps the stored one, unless it is to go. */
+export function configOf(
+  kind: KindOf,
+  entered: Record<string, string>,
+  gone: readonly string[] = [],
+): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const field of kind.fields) {
     const text = (entered[field.name] ?? "").trim();
     if (text === "" && (field.optional || field.secret)) {
-      if (field.secret) out[field.name] = null;
+      if (field.secret) out[field.name] = gone.includes(field.name) ? "" : null;
       continue;
     }
     out[field.name] = field.name === "thread" && /^\d+$/.test(text) ? Number(text) : text;
