@@ -36,7 +36,12 @@ export function suggestions(seen: Observation): Suggestion[] {
   }
   const total = seen.phases_us?.total;
   if (total)
-    add("latency", `${Math.ceil(total / 1000)} ms`, { on: "latency_ms", arg: "", op: "le", value: String(room(total)) });
+    add("latency", `${Math.ceil(total / 1000)} ms`, {
+      on: "latency_ms",
+      arg: "",
+      op: "le",
+      value: String(room(total)),
+    });
   const certificate = seen.certificate;
   if (certificate) {
     add("certificate days left", String(certificate.days_left), {
@@ -78,7 +83,8 @@ function leaves(body: string | null): [string, unknown][] {
   const out: [string, unknown][] = [];
   const walk = (value: unknown, path: string, depth: number) => {
     if (out.length >= MOST_LEAVES || depth > 8) return;
-    if (Array.isArray(value)) value.slice(0, 3).forEach((item, i) => walk(item, `${path}[${i}]`, depth + 1));
+    if (Array.isArray(value))
+      for (const [i, item] of value.slice(0, 3).entries()) walk(item, `${path}[${i}]`, depth + 1);
     else if (value !== null && typeof value === "object")
       for (const [name, item] of Object.entries(value)) walk(item, path + member(name), depth + 1);
     else if (exact(value)) out.push([path, value]);
