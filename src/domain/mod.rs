@@ -22,6 +22,7 @@ pub mod maintenance;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
+pub mod pattern;
 pub mod platform;
 pub mod redactor;
 pub mod rendezvous;

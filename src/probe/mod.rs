@@ -6,7 +6,14 @@
 mod conclude;
 mod dial;
 mod http;
+mod reply;
+mod smtp;
+mod starttls;
+mod talk;
+mod tcp;
+mod tls;
 mod trace;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,6 +125,10 @@ pub async fn run_in_detail(
     match check {
         Check::Heartbeat(_) => not_probed(),
         Check::Http(check) => http::run(&attempt, check, cancelled).await,
+        Check::Tcp(check) => tcp::run(&attempt, check, cancelled).await,
+        Check::Tls(check) => tls::run(&attempt, check, cancelled).await,
+        Check::Smtp(check) => smtp::run(&attempt, check, cancelled).await,
+        Check::Websocket(check) => websocket::run(&attempt, check, cancelled).await,
     }
 }
 

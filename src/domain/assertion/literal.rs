@@ -7,6 +7,7 @@ use super::{Op, Subject};
 use crate::domain::Invalid;
 use crate::domain::decimal::Decimal;
 use crate::domain::fields::kind_of;
+use crate::domain::pattern::for_text;
 
 /// The value in the form in which it is compared.
 #[derive(Debug, Clone)]
@@ -181,17 +182,7 @@ fn pattern(value: &Value) -> Result<Regex, Invalid> {
     let Value::String(text) = value else {
         return Err(Invalid::new("value", format!("a pattern is text, not {}", kind_of(value))));
     };
-    if text.len() > 1_000 {
-        return Err(Invalid::new("value", "the pattern is longer than 1000 characters"));
-    }
-    regex::RegexBuilder::new(text).size_limit(1 << 20).dfa_size_limit(1 << 20).build().map_err(
-        |error| {
-            let why = error.to_string();
-            let last =
-                why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Invalid::new("value", format!("is not a pattern: {last}"))
-        },
-    )
+    for_text(text).map_err(|why| Invalid::new("value", why))
 }
 
 fn is_status_class(text: &str) -> bool {

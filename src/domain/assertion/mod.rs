@@ -159,6 +159,16 @@ impl Assertion {
         }
     }
 
+    /// The rule that holds when no condition looks at the status and one only is right.
+    pub fn status_is(status: u16) -> Self {
+        Self {
+            on: Subject::Status,
+            op: Op::Eq,
+            value: Value::from(status),
+            literal: Literal::Statuses(vec![(status, status)]),
+        }
+    }
+
     /// At least so many days must be left to the certificate.
     pub fn days_left_at_least(days: i64) -> Self {
         Self {

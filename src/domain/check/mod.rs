@@ -21,12 +21,18 @@
 //! 5. Give an agent the stored check and the secrets apart; the agent calls `with_secrets`, which also
 //!    remembers what must never leave it again. A filled check is not for storing or sending.
 
+mod dialogue;
 mod headers;
 pub mod heartbeat;
 mod http;
 mod kind;
 mod secret;
 mod shared;
+mod smtp;
+mod starttls;
+mod tcp;
+mod tls;
+mod websocket;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,22 +48,42 @@ use super::{Invalid, short};
 
 use self::heartbeat::HeartbeatCheck;
 
+pub use dialogue::{Sent, Step};
 pub use headers::Header;
 pub use http::{Auth, HttpCheck, HttpVersion};
 pub use shared::{Endpoint, IpFamily, Tls};
+pub use smtp::{SmtpCheck, When};
+pub use starttls::Starttls;
+pub use tcp::TcpCheck;
+pub use tls::TlsCheck;
+pub use websocket::WebsocketCheck;
 
 /// A check that is valid: every field was looked at when it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
     Http(Box<HttpCheck>),
     Heartbeat(HeartbeatCheck),
+    Tcp(Box<TcpCheck>),
+    Tls(Box<TlsCheck>),
+    Smtp(Box<SmtpCheck>),
+    Websocket(Box<WebsocketCheck>),
 }
 
 /// The kinds that [`Check::parse`] knows.
-pub const KINDS: &[&str] = &["http", "heartbeat"];
+pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat"];
 
 /// Schemes of URLs, and the kind of check that looks at such a one.
-const SCHEMES: &[(&str, &str)] = &[("http", "http"), ("https", "http")];
+const SCHEMES: &[(&str, &str)] = &[
+    ("http", "http"),
+    ("https", "http"),
+    ("tcp", "tcp"),
+    ("tcps", "tcp"),
+    ("tls", "tls"),
+    ("smtp", "smtp"),
+    ("smtps", "smtp"),
+    ("ws", "websocket"),
+    ("wss", "websocket"),
+];
 
 /// The kind of check that suits a URL by its scheme, if one does.
 pub fn kind_of_url(url: &str) -> Option<&'static str> {
@@ -82,6 +108,12 @@ impl Check {
         match kind.as_str() {
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
             heartbeat::KIND => HeartbeatCheck::parse(fields).map(Check::Heartbeat),
+            "tcp" => TcpCheck::parse(fields).map(|check| Check::Tcp(Box::new(check))),
+            "tls" => TlsCheck::parse(fields).map(|check| Check::Tls(Box::new(check))),
+            "smtp" => SmtpCheck::parse(fields).map(|check| Check::Smtp(Box::new(check))),
+            "websocket" => {
+                WebsocketCheck::parse(fields).map(|check| Check::Websocket(Box::new(check)))
+            }
             other => Err(Invalid::new(
                 "kind",
                 format!(
@@ -98,6 +130,10 @@ impl Check {
         match self {
             Check::Heartbeat(check) => check,
             Check::Http(check) => check.as_ref(),
+            Check::Tcp(check) => check.as_ref(),
+            Check::Tls(check) => check.as_ref(),
+            Check::Smtp(check) => check.as_ref(),
+            Check::Websocket(check) => check.as_ref(),
         }
     }
 
@@ -105,6 +141,10 @@ impl Check {
         match self {
             Check::Heartbeat(check) => check,
             Check::Http(check) => check.as_mut(),
+            Check::Tcp(check) => check.as_mut(),
+            Check::Tls(check) => check.as_mut(),
+            Check::Smtp(check) => check.as_mut(),
+            Check::Websocket(check) => check.as_mut(),
         }
     }
 

@@ -102,6 +102,11 @@ impl<'a> Filling<'a> {
         self.fill(text, field, percent_encoded)
     }
 
+    /// `text` with the secrets as they stand in a text with escapes: a backslash means itself.
+    pub(super) fn escaped(&mut self, text: &str, field: &str) -> Result<String, Invalid> {
+        self.fill(text, field, |value| value.replace('\\', "\\\\"))
+    }
+
     fn fill(
         &mut self,
         text: &str,

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{Warning, secret};
 use crate::domain::address::{AllowList, Blocked, Host};
-use crate::domain::assertion::Assertion;
+use crate::domain::assertion::{Assertion, Subject};
 use crate::domain::fields::Fields;
 use crate::domain::{Invalid, short};
 
@@ -78,6 +78,19 @@ impl Endpoint {
     /// As written.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The address, where one is written instead of a name.
+    pub(super) fn ip(&self) -> Option<IpAddr> {
+        match self.host {
+            Host::Name(_) => None,
+            Host::Ip(ip) => Some(ip),
+        }
+    }
+
+    /// Whether both lead to the same place, however they are written.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (&self.scheme, &self.host, self.port) == (&other.scheme, &other.host, other.port)
     }
 
     /// The host as [`super::kind::Kind::host`] gives it.
@@ -247,6 +260,36 @@ pub(super) fn not_verified(tls: &Tls) -> Option<Warning> {
         code: "tls_not_verified".into(),
         message: "The certificate is not verified: anybody between agent and server can answer. Turn tls.verify on, or compare cert_fingerprint.".into(),
     })
+}
+
+/// What people should know about conditions on a certificate that nobody sends.
+pub(super) fn no_certificate(assertions: &[Assertion]) -> Option<Warning> {
+    let about_it = |a: &Assertion| {
+        matches!(
+            a.subject(),
+            Subject::CertDaysLeft | Subject::CertIssuer | Subject::CertFingerprint
+        )
+    };
+    assertions.iter().any(about_it).then(|| Warning {
+        code: "no_certificate".into(),
+        message: "The connection is not encrypted, so a condition on the certificate cannot hold."
+            .into(),
+    })
+}
+
+/// What people should know about a secret on a plain connection; `instead` encrypts it.
+pub(super) fn secret_in_clear(instead: &str) -> Warning {
+    Warning {
+        code: "secret_in_clear".into(),
+        message: format!(
+            "A secret is sent over a connection that anybody on the way can read. Use {instead}."
+        ),
+    }
+}
+
+/// The condition that `tls.min_days_left` asks for.
+pub(super) fn days_left(tls: &Tls) -> Vec<Assertion> {
+    tls.min_days_left.map(Assertion::days_left_at_least).into_iter().collect()
 }
 
 /// The same text without `user:password@`.

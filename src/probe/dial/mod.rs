@@ -18,7 +18,7 @@ use crate::domain::check::IpFamily;
 use crate::domain::observation::Class;
 use crate::net::{Family, LookupError};
 
-pub(super) use tls::{Offer, TlsSettings};
+pub(super) use tls::{Offer, TlsSettings, handshake_failure};
 
 /// How long the second family may take once the first has answered (RFC 8305, "Resolution Delay").
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);

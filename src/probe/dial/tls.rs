@@ -169,7 +169,8 @@ impl TlsSettings {
     }
 }
 
-fn handshake_failure(error: &io::Error) -> Failure {
+/// Why a handshake failed; TLS 1.3 servers may say so only when the first bytes are read.
+pub(in crate::probe) fn handshake_failure(error: &io::Error) -> Failure {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
         return match error.kind() {
             io::ErrorKind::ConnectionReset

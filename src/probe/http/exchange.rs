@@ -19,13 +19,13 @@ const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 1_000;
 
 /// An answer whose body is still to be read. Dropping it closes the connection.
-pub(super) struct Answer {
-    pub(super) response: Response<Incoming>,
-    pub(super) connection: Connection,
+pub(in crate::probe) struct Answer {
+    pub(in crate::probe) response: Response<Incoming>,
+    pub(in crate::probe) connection: Connection,
 }
 
 /// The task that moves bytes for one connection; it ends with its owner.
-pub(super) struct Connection(JoinHandle<()>);
+pub(in crate::probe) struct Connection(JoinHandle<()>);
 
 impl Drop for Connection {
     fn drop(&mut self) {
@@ -54,15 +54,36 @@ where
         let response = sender.send_request(request).await.map_err(|error| failure(&error))?;
         return Ok(Answer { response, connection });
     }
-    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-        .max_headers(MAX_HEADERS)
-        .max_header_size(MAX_HEAD)
-        .handshake(io)
-        .await
-        .map_err(|error| failure(&error))?;
+    let (mut sender, connection) = http1().handshake(io).await.map_err(|error| failure(&error))?;
     let connection = Connection(tokio::spawn(async move { _ = connection.await }));
     let response = sender.send_request(request).await.map_err(|error| failure(&error))?;
     Ok(Answer { response, connection })
+}
+
+/// The same over HTTP/1.1 for a request to go on in another protocol.
+pub(in crate::probe) async fn send_upgrade<S>(
+    stream: S,
+    request: Request<Full<Bytes>>,
+) -> Result<Answer, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // Old servers know these headers only as the examples of the RFC write them.
+    let (mut sender, connection) = http1()
+        .title_case_headers(true)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| failure(&error))?;
+    let connection = connection.with_upgrades();
+    let connection = Connection(tokio::spawn(async move { _ = connection.await }));
+    let response = sender.send_request(request).await.map_err(|error| failure(&error))?;
+    Ok(Answer { response, connection })
+}
+
+fn http1() -> hyper::client::conn::http1::Builder {
+    let mut builder = hyper::client::conn::http1::Builder::new();
+    builder.max_headers(MAX_HEADERS).max_header_size(MAX_HEAD);
+    builder
 }
 
 /// Why there was no head of an answer.

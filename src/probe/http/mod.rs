@@ -6,9 +6,9 @@
 mod body;
 mod charset;
 mod cookies;
-mod exchange;
+pub(super) mod exchange;
 mod redirect;
-mod request;
+pub(super) mod request;
 
 use http::Response;
 use hyper::body::Incoming;
@@ -174,7 +174,7 @@ async fn reach(
 }
 
 /// Keeps status, version and headers of an answer.
-fn note(response: &Response<Incoming>, facts: &mut Facts) {
+pub(super) fn note(response: &Response<Incoming>, facts: &mut Facts) {
     facts.status = Some(response.status().as_u16());
     facts.version = Some(match response.version() {
         http::Version::HTTP_2 => "2",

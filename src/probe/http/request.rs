@@ -146,7 +146,7 @@ impl<'a> Order<'a> {
 }
 
 /// `host`, or `host:port` when the port is not the scheme's own.
-fn authority(url: &Url) -> String {
+pub(in crate::probe) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{host}:{port}"),

@@ -12,6 +12,7 @@ pub(crate) mod hook_sink;
 pub(crate) mod listeners;
 pub(crate) mod mail_sink;
 pub(crate) mod scratch;
+pub(crate) mod scripted;
 pub(crate) mod sender;
 pub(crate) mod slo;
 pub(crate) mod targets;

@@ -21,39 +21,59 @@ use crate::domain::fields::Fields;
     reason = "describes the JSON; checks are read by hand so that refusals name their field"
 )]
 pub(crate) struct Described {
-    /// `http`
+    /// `http`, `tcp`, `tls`, `smtp` or `websocket`. Fields that name kinds are for those only.
     #[schema(example = "http")]
     kind: String,
-    /// http or https. `${secret:NAME}` may stand in the path and the query.
+    /// http: http:// or https://. tcp: tcp://host:port, or tcps:// for TLS from the first byte. tls:
+    /// tls://host, port 443. smtp: smtp://host, port 25, or smtps://, port 465. websocket: ws:// or wss://.
+    /// With http and websocket `${secret:NAME}` may stand in the path and the query.
     #[schema(example = "https://shop.example/health")]
     url: String,
+    /// http.
     #[schema(default = "GET")]
     method: Option<String>,
-    /// Name to value, or to a list of values. They replace ours, `Host` and `User-Agent` included.
+    /// http, websocket. Name to value, or to a list of values. They replace ours, `Host` and `User-Agent` included.
     #[schema(value_type = Option<Object>)]
     headers: Option<Value>,
+    /// http.
     body: Option<String>,
-    /// `{"basic":{"username":…,"password":…}}` or `{"bearer":…}`. Secrets are shown as `(hidden)`.
+    /// http. `{"basic":{"username":…,"password":…}}` or `{"bearer":…}`. Secrets are shown as `(hidden)`.
     #[schema(value_type = Option<Object>)]
     auth: Option<Value>,
+    /// http.
     #[schema(default = true)]
     follow_redirects: Option<bool>,
+    /// http.
     #[schema(default = 5, maximum = 20)]
     max_redirects: Option<u8>,
-    /// `auto`, `1.1` or `2`.
+    /// http. `auto`, `1.1` or `2`.
     #[schema(default = "auto")]
     http_version: Option<String>,
-    /// `none`, or `http://[user:password@]host:port`.
+    /// http. `none`, or `http://[user:password@]host:port`.
     proxy: Option<String>,
-    /// `{"verify":true,"server_name":…,"min_days_left":…}`
+    /// `{"verify":true,"server_name":…,"min_days_left":…}`; with tls `min_days_left` is 14 by default.
     #[schema(value_type = Option<Object>)]
     tls: Option<Value>,
     /// `any`, `4` or `6`.
     #[schema(default = "any")]
     ip_family: Option<String>,
-    /// Decoded bytes at which reading stops.
+    /// http. Decoded bytes at which reading stops.
     #[schema(default = 1048576, maximum = 16777216)]
     max_body: Option<u32>,
+    /// tcp and tls: `smtp`, `imap`, `pop3`, `ftp` or `postgres`, whose way of asking for TLS is used. smtp:
+    /// `required` (the default), `if_offered` or `never`.
+    starttls: Option<String>,
+    /// tcp. Steps `{"send":text}`, `{"expect":pattern}` and `{"reject":pattern}`, 50 at most.
+    #[schema(value_type = Option<Vec<Object>>)]
+    dialogue: Option<Vec<Value>>,
+    /// smtp. Who is calling; by default the address that the probe comes from.
+    ehlo_name: Option<String>,
+    /// websocket. The server must agree to it.
+    subprotocol: Option<String>,
+    /// websocket. A text message.
+    send: Option<String>,
+    /// websocket. A pattern that stands in a message of the server.
+    expect: Option<String>,
     /// `{"on":subject, "name"|"path":…, "op":operator, "value":literal}`; all must hold.
     #[schema(value_type = Option<Vec<Object>>)]
     assertions: Option<Vec<Value>>,
