@@ -126,7 +126,8 @@ mod tests {
         assert_eq!((reply.code, reply.text().as_str()), (250, "mail\nSIZE 100 - 200\nOK"));
         assert_eq!(read(&["220"], Dialect::Smtp).unwrap().code, 220);
         assert_eq!(read(&["250-a", "554 b"], Dialect::Smtp).unwrap().code, 554);
-        for none in ["", "25", "SSH-2.0-x", "2500 x", "250_x", "099 x", "+20 x", "é50 x", "600 x"] {
+        for none in ["", "25", "SSH-2.0-x", "2500 x", "250_x", "099 x", "+20 x", "é50 x", "600 x"]
+        {
             assert_eq!(read(&[none], Dialect::Smtp), None, "{none}");
         }
     }

@@ -44,8 +44,8 @@ async fn work(
     let mut offers = ehlo(talk, &mut stream, &name).await?;
     let offered = offers.iter().any(|offer| offer.eq_ignore_ascii_case("STARTTLS"));
     if let Either::Left(mut plain) = stream {
-        let wanted = check.starttls == When::Required
-            || (check.starttls == When::IfOffered && offered);
+        let wanted =
+            check.starttls == When::Required || (check.starttls == When::IfOffered && offered);
         if wanted && !offered {
             facts.shown.push(talk.fact("extensions", &offers.join(", ")));
             return Err(Failure::new(
@@ -101,7 +101,10 @@ where
     if reply.code != 250 {
         return Err(Failure::new(
             Class::DialogueRejected,
-            format!("EHLO {name} was not answered with 250: the server said {}.", reply.shown(talk)),
+            format!(
+                "EHLO {name} was not answered with 250: the server said {}.",
+                reply.shown(talk)
+            ),
         ));
     }
     // The first line is the server's name.

@@ -92,7 +92,8 @@ async fn dialogue(
 }
 
 fn refuse(watched: &[(usize, &Pattern)], talk: &Talk) -> Result<(), Failure> {
-    match watched.iter().find_map(|(number, pattern)| Some((number, pattern, talk.find(pattern)?))) {
+    match watched.iter().find_map(|(number, pattern)| Some((number, pattern, talk.find(pattern)?)))
+    {
         None => Ok(()),
         Some((number, pattern, _)) => Err(Failure::new(
             Class::DialogueRejected,

@@ -4,9 +4,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::Attempt;
 use super::conclude::Facts;
+use super::starttls;
 use super::talk::{self, Talk};
 use super::trace::Failure;
-use super::starttls;
 use crate::domain::check::TlsCheck;
 use crate::domain::observation::Observation;
 

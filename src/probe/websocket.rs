@@ -192,9 +192,11 @@ fn request(check: &WebsocketCheck, key: &str, ctx: &Context) -> Option<Request<F
 fn agreed(headers: &HeaderMap, key: &str, subprotocol: Option<&str>) -> Result<(), Failure> {
     let broken = |why: String| Err(Failure::new(Class::HttpProtocol, why));
     let says = |name: &HeaderName, word: &str| {
-        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-            value.split(',').any(|token| token.trim().eq_ignore_ascii_case(word))
-        })
+        headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.split(',').any(|token| token.trim().eq_ignore_ascii_case(word)))
     };
     if !says(&UPGRADE, "websocket") || !says(&CONNECTION, "upgrade") {
         return broken("The server switched, but not to WebSocket.".into());

@@ -149,3 +149,17 @@ async fn bad_usage_exits_2_and_names_the_field() {
     assert_eq!(quorate(&["http://a.test", "--allow-net", "ten"], &[]).await.0, 2);
     assert_eq!(quorate(&["--check", "/nonexistent/check.json"], &[]).await.0, 3);
 }
+
+#[tokio::test]
+async fn a_scheme_alone_says_the_kind() {
+    let target = silent().await;
+    let url = format!("tls://{}", target.addr);
+    let (code, out, err) =
+        quorate(&[&url, "--timeout", "0.2", "--allow-net", "127.0.0.0/8"], &[]).await;
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    assert!(out.contains("(tls_timeout)"), "{out}");
+    let url = format!("tcp://{}", target.addr);
+    let (code, out, _) = quorate(&[&url, "--allow-net", "127.0.0.0/8"], &[]).await;
+    assert_eq!(code, 0, "{out}");
+    assert!(out.starts_with("● Pass  in ") && !out.contains("conditions"), "{out}");
+}

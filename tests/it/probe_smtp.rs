@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::mail_sink::MailSink;
 use crate::support::scripted::{Act, scripted};
-use crate::support::whole::until;
 use crate::support::targets::{Authority, DAY, Surroundings, Target, YEAR, probe_in};
+use crate::support::whole::until;
 
 async fn within(ctx: &Context, target: &Target, extra: Value, timeout_ms: u64) -> Observation {
     let mut value = json!({"kind": "smtp", "url": format!("smtp://{}", target.addr)});
@@ -21,7 +21,10 @@ async fn within(ctx: &Context, target: &Target, extra: Value, timeout_ms: u64) -
 
 fn fact(seen: &Observation, label: &str) -> String {
     let facts = &seen.evidence.as_ref().unwrap().facts;
-    facts.iter().find(|fact| fact.label == label).map_or_else(String::new, |fact| fact.value.clone())
+    facts
+        .iter()
+        .find(|fact| fact.label == label)
+        .map_or_else(String::new, |fact| fact.value.clone())
 }
 
 #[track_caller]
@@ -37,8 +40,7 @@ async fn a_real_server_with_and_without_tls() {
     roots.add(CertificateDer::from_pem_file(sink.ca_file()).unwrap()).unwrap();
     let ctx = Surroundings::with_roots(roots).context();
     let check = |extra: Value| {
-        let mut value =
-            json!({"kind": "smtp", "url": format!("smtp://127.0.0.1:{}", sink.port())});
+        let mut value = json!({"kind": "smtp", "url": format!("smtp://127.0.0.1:{}", sink.port())});
         value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         value
     };
@@ -57,7 +59,8 @@ async fn a_real_server_with_and_without_tls() {
     let seen = probe_in(&ctx, check(json!({"starttls": "never"})), 10_000).await;
     assert_eq!((seen.outcome, seen.certificate), (Outcome::Pass, None), "{}", seen.message);
 
-    let plain = MailSink::start("probe-smtp-plain", json!({"security": "none", "login": false})).await;
+    let plain =
+        MailSink::start("probe-smtp-plain", json!({"security": "none", "login": false})).await;
     let url = format!("smtp://127.0.0.1:{}", plain.port());
     let seen = probe_in(&ctx, json!({"kind": "smtp", "url": url}), 10_000).await;
     assert_class(&seen, Class::DialogueRejected, "does not offer STARTTLS");
@@ -67,7 +70,8 @@ async fn a_real_server_with_and_without_tls() {
 
     let secure = MailSink::start("probe-smtps", json!({"security": "tls", "login": false})).await;
     let url = format!("smtps://127.0.0.1:{}", secure.port());
-    let seen = probe_in(&ctx, json!({"kind": "smtp", "url": url, "tls": {"verify": false}}), 10_000).await;
+    let seen =
+        probe_in(&ctx, json!({"kind": "smtp", "url": url, "tls": {"verify": false}}), 10_000).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
     assert!(seen.certificate.is_some());
 }
@@ -121,9 +125,15 @@ async fn refusals_end_with_the_servers_words() {
         (vec![Act::Say(b"421-busy\r\n421 later\r\n")], "421 busy later"),
         (vec![Act::Say(b"220 a\r\n"), Act::HearLine, Act::Say(b"502 what?\r\n")], "502 what?"),
         (vec![Act::Say(b"220 a\r\n"), Act::HearLine, Act::Say(b"220 a\r\n")], "answered with 250"),
-        (vec![Act::Say(b"SSH-2.0-OpenSSH_9.2\r\n"), Act::Hold], "does not speak SMTP: it said \"SSH-2.0"),
+        (
+            vec![Act::Say(b"SSH-2.0-OpenSSH_9.2\r\n"), Act::Hold],
+            "does not speak SMTP: it said \"SSH-2.0",
+        ),
         (vec![Act::Say(b"HTTP/1.1 400 Bad Request\r\n\r\n")], "does not speak SMTP"),
-        (vec![Act::Say(b"220 a\r\n"), Act::HearLine, Act::Say(b"250 a\r\n"), Act::Hold], "does not offer STARTTLS"),
+        (
+            vec![Act::Say(b"220 a\r\n"), Act::HearLine, Act::Say(b"250 a\r\n"), Act::Hold],
+            "does not offer STARTTLS",
+        ),
         (after_ehlo(b"454 not now\r\n"), "does not agree to TLS: it said \"454 not now\""),
         (after_ehlo(b"220 go\r\n250 evil\r\n"), "10 more bytes came in plain text"),
         (vec![], "closed the connection while the probe waited for the greeting"),
@@ -166,13 +176,9 @@ async fn silence_drips_and_resets_at_every_stage() {
 #[tokio::test]
 async fn a_server_that_does_not_let_go_costs_nothing() {
     let ctx = Surroundings::default().context();
-    let target = scripted(vec![
-        Act::Say(b"220 a\r\n"),
-        Act::HearLine,
-        Act::Say(b"250 a\r\n"),
-        Act::Hold,
-    ])
-    .await;
+    let target =
+        scripted(vec![Act::Say(b"220 a\r\n"), Act::HearLine, Act::Say(b"250 a\r\n"), Act::Hold])
+            .await;
     let seen = within(&ctx, &target, json!({"starttls": "never"}), 20_000).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
     let parts = seen.phases_us;

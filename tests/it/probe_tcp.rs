@@ -4,8 +4,8 @@ use quorate::domain::observation::{Class, Observation, Outcome};
 use serde_json::{Value, json};
 
 use crate::support::scripted::{Act, scripted};
-use crate::support::whole::until;
 use crate::support::targets::{Authority, DAY, Surroundings, Target, YEAR, probe_in, silent};
+use crate::support::whole::until;
 
 async fn within(target: &Target, extra: Value, timeout_ms: u64) -> Observation {
     within_in(&Surroundings::default().context(), target, extra, timeout_ms).await
@@ -89,7 +89,8 @@ async fn a_dialogue_goes_step_by_step_and_shows_what_it_heard() {
 
 #[tokio::test]
 async fn a_banner_is_the_first_line() {
-    let banner = |value: &str| json!({"assertions": [{"on": "banner", "op": "eq", "value": value}]});
+    let banner =
+        |value: &str| json!({"assertions": [{"on": "banner", "op": "eq", "value": value}]});
     let target = scripted(vec![Act::Say(b"SSH-2.0-OpenSSH_9.2\r\nmore"), Act::Hold]).await;
     let seen = within(&target, banner("SSH-2.0-OpenSSH_9.2"), 5_000).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
@@ -111,11 +112,7 @@ async fn a_banner_is_the_first_line() {
 #[tokio::test]
 async fn what_is_rejected_ends_the_check_at_once() {
     let steps = json!({"dialogue": [{"expect": "^220"}, {"reject": "ERR|550"}, {"send": "x\\n"}, {"expect": "OK"}, {"expect": "never"}]});
-    let target = scripted(vec![
-        Act::Say(b"220 550 is only a number here\n"),
-        Act::Hold,
-    ])
-    .await;
+    let target = scripted(vec![Act::Say(b"220 550 is only a number here\n"), Act::Hold]).await;
     // The reject stands after the first match; what was said before it is still unread.
     let seen = within(&target, steps.clone(), 60_000).await;
     assert_class(&seen, Class::DialogueRejected, "Step 2 rejects /ERR|550/");
@@ -135,10 +132,16 @@ async fn what_is_rejected_ends_the_check_at_once() {
 async fn silence_names_the_step_and_what_came() {
     let steps = json!({"dialogue": [{"expect": "^220"}, {"send": "x\\n"}, {"expect": "^250"}]});
     for (script, words) in [
-        (vec![Act::Hold], "Step 1 waited for /^220/ until the limit of 0.25\u{a0}s and got nothing."),
+        (
+            vec![Act::Hold],
+            "Step 1 waited for /^220/ until the limit of 0.25\u{a0}s and got nothing.",
+        ),
         (vec![Act::Say(b"22"), Act::Hold], "and got \"22\"."),
         (vec![Act::Say(b"220\n"), Act::Hold], "Step 3 waited for /^250/"),
-        (vec![Act::Say(b"220\n"), Act::Hear(b"x\n"), Act::Say(b"451 \x07busy\r\n"), Act::Hold], "451 \\x07busy"),
+        (
+            vec![Act::Say(b"220\n"), Act::Hear(b"x\n"), Act::Say(b"451 \x07busy\r\n"), Act::Hold],
+            "451 \\x07busy",
+        ),
         (vec![Act::Drip(b"x")], "got \"x"),
         (vec![Act::Say(b"220\n"), Act::Drip(b"\xff\n")], "Step 3 waited"),
     ] {
@@ -159,7 +162,11 @@ async fn ends_resets_and_floods_have_their_class() {
         (vec![Act::Say(b"220\n"), Act::Hear(b"x\n"), Act::Reset], Class::ConnectReset, "step 3"),
         (vec![Act::Flood(b"0123456789abcdef")], Class::DialogueRejected, "64\u{a0}KiB"),
         (vec![Act::Flood(b"\n")], Class::DialogueRejected, "64\u{a0}KiB"),
-        (vec![Act::Say(b"HTTP/1.1 400 Bad Request\r\n\r\n")], Class::DialogueRejected, "HTTP/1.1 400"),
+        (
+            vec![Act::Say(b"HTTP/1.1 400 Bad Request\r\n\r\n")],
+            Class::DialogueRejected,
+            "HTTP/1.1 400",
+        ),
     ] {
         let target = scripted(script).await;
         assert_class(&within(&target, steps.clone(), 20_000).await, class, words);
@@ -254,10 +261,7 @@ fn consents() -> Vec<(&'static str, Vec<Act>)> {
                 Act::Say(b"* CAPABILITY x\r\nq1 OK go\r\n"),
             ],
         ),
-        (
-            "pop3",
-            vec![Act::Say(b"+OK ready\r\n"), Act::Hear(b"STLS\r\n"), Act::Say(b"+OK\r\n")],
-        ),
+        ("pop3", vec![Act::Say(b"+OK ready\r\n"), Act::Hear(b"STLS\r\n"), Act::Say(b"+OK\r\n")]),
         (
             "ftp",
             vec![

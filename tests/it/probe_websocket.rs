@@ -206,7 +206,8 @@ async fn the_handshake_is_ours_with_the_monitors_headers() {
         std::future::pending().await
     })
     .await;
-    let extra = json!({"subprotocol": "mqtt", "headers": {"Origin": "https://a.test", "User-Agent": "me"}});
+    let extra =
+        json!({"subprotocol": "mqtt", "headers": {"Origin": "https://a.test", "User-Agent": "me"}});
     let seen = within(&target, extra, 5_000).await;
     assert_pass(&seen);
     let head = &target.requests()[0];
@@ -239,7 +240,8 @@ async fn any_other_answer_is_shown_and_not_followed() {
         assert_eq!((seen.status, target.connections()), (Some(status), 1));
         let own = json!({"assertions": [{"on": "status", "op": "lt", "value": 600}]});
         assert_pass(&within(&target, own, 5_000).await);
-        let both = json!({"expect": "x", "assertions": [{"on": "status", "op": "lt", "value": 600}]});
+        let both =
+            json!({"expect": "x", "assertions": [{"on": "status", "op": "lt", "value": 600}]});
         let seen = within(&target, both, 5_000).await;
         assert_class(&seen, Class::Status, "did not switch to WebSocket");
     }
@@ -273,8 +275,18 @@ async fn broken_frames_floods_and_resets_have_their_class() {
         (b"\x81\x02\xff\xfe", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
         (b"\x80\x01x", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
         (b"HTTP/1.1 200 OK\r\n\r\n", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
-        (b"\x81\x7f\x00\x00\x00\x00\x00\x20\x00\x00", Then::Hold, Class::DialogueRejected, "larger than 1\u{a0}MiB"),
-        (b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", Then::Hold, Class::DialogueRejected, "larger than 1\u{a0}MiB"),
+        (
+            b"\x81\x7f\x00\x00\x00\x00\x00\x20\x00\x00",
+            Then::Hold,
+            Class::DialogueRejected,
+            "larger than 1\u{a0}MiB",
+        ),
+        (
+            b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff",
+            Then::Hold,
+            Class::DialogueRejected,
+            "larger than 1\u{a0}MiB",
+        ),
         (b"\x81\x03two", Then::Flood, Class::DialogueTimeout, "the last of them \"two\""),
         (b"\x89\x00", Then::Flood, Class::DialogueTimeout, "No message"),
         (b"\x81\x03two", Then::Drip, Class::DialogueTimeout, "\"two\""),

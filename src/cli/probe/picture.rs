@@ -65,17 +65,16 @@ fn headline(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> String {
     let status = seen.status.map_or_else(String::new, |status| format!("HTTP\u{a0}{status}"));
     let slow = slow_ms.filter(|slow| u64::from(seen.phases_us.total) > u64::from(*slow) * 1_000);
     let from = seen.address.as_deref().map_or_else(String::new, |ip| format!(" from {ip}"));
+    // Kinds without a status say the time alone.
+    let in_total = format!("{status} in {total}").trim_start().to_owned();
     let (mark, word, sentence) = match (seen.outcome, slow) {
-        (Outcome::Pass, None) => (Mark::Up, "Pass", format!("{status} in {total}{from}")),
+        (Outcome::Pass, None) => (Mark::Up, "Pass", format!("{in_total}{from}")),
         (Outcome::Pass, Some(slow)) => (
             Mark::Slow,
             "Slow",
-            format!(
-                "{status} in {total}{from}, slower than {}\u{a0}ms",
-                thousands(u64::from(slow))
-            ),
+            format!("{in_total}{from}, slower than {}\u{a0}ms", thousands(u64::from(slow))),
         ),
-        (Outcome::Fail, _) => (Mark::Down, "Fail", failure(seen, &status, &total)),
+        (Outcome::Fail, _) => (Mark::Down, "Fail", failure(seen, &in_total)),
         (Outcome::Error, _) => (Mark::Unknown, "Error", flags_apart(&safe(&seen.message))),
     };
     let symbol = mark.symbol(false);
@@ -85,7 +84,7 @@ fn headline(term: &Term, seen: &Observation, slow_ms: Option<u32>) -> String {
     format!("{painted}{}\n", text.get(first.len()..).unwrap_or_default())
 }
 
-fn failure(seen: &Observation, status: &str, total: &str) -> String {
+fn failure(seen: &Observation, in_total: &str) -> String {
     match seen.class {
         Some(Class::Status | Class::Assertion) => {
             let failed =
@@ -94,7 +93,7 @@ fn failure(seen: &Observation, status: &str, total: &str) -> String {
                 if failed == 1 { "condition does not hold" } else { "conditions do not hold" };
             let of = seen.assertions.len();
             let verb = if failed == 1 && of > 1 { "conditions does not hold" } else { verb };
-            format!("{status} in {total}, but {failed} of {of} {verb}.")
+            format!("{in_total}, but {failed} of {of} {verb}.")
         }
         Some(class) => {
             let message = safe(&seen.message);
@@ -305,7 +304,7 @@ fn common_name(name: &str) -> String {
 /// The head line of conditions, unless they explain a failure, and a line for each.
 fn conditions(term: &Term, seen: &Observation, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    if seen.outcome == Outcome::Pass {
+    if seen.outcome == Outcome::Pass && !seen.assertions.is_empty() {
         let hold = seen.assertions.iter().filter(|judged| judged.holds == Some(true)).count();
         lines.push(format!(
             "  {}{hold} of {} hold",
@@ -388,7 +387,9 @@ fn actual(judged: &Judged) -> String {
 /// What could not be looked at is unknown, not failed.
 fn unseen(term: &Term, seen: &Observation) -> String {
     let looked_at = seen.assertions.iter().filter(|judged| judged.holds.is_some()).count();
-    let text = if looked_at == 0 {
+    let text = if seen.assertions.is_empty() {
+        return String::new();
+    } else if looked_at == 0 {
         "none could be looked at: there was no answer".to_owned()
     } else {
         format!(

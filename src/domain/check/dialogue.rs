@@ -82,7 +82,8 @@ fn unescaped(text: &str) -> Result<Vec<u8>, String> {
             Some('0') => 0,
             Some('\\') => b'\\',
             Some('x') => {
-                let digits = after.get(1..3).filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+                let digits =
+                    after.get(1..3).filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
                 let Some(byte) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
                     return Err("holds \\x without two hex digits after it".into());
                 };

@@ -17,8 +17,7 @@ const SECURE: &str = "smtps";
 const SUBJECTS: &[&str] =
     &["latency_ms", "banner", "cert_days_left", "cert_issuer", "cert_fingerprint"];
 
-const FIELDS: &[&str] =
-    &["kind", "url", "starttls", "ehlo_name", "tls", "ip_family", "assertions"];
+const FIELDS: &[&str] = &["kind", "url", "starttls", "ehlo_name", "tls", "ip_family", "assertions"];
 
 /// A valid SMTP check.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,11 +44,8 @@ pub enum When {
 }
 
 impl When {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::Required, "required"),
-        (Self::IfOffered, "if_offered"),
-        (Self::Never, "never"),
-    ];
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Required, "required"), (Self::IfOffered, "if_offered"), (Self::Never, "never")];
 
     fn parse(name: &str) -> Result<Self, Invalid> {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
@@ -223,7 +219,10 @@ mod tests {
         ] {
             assert_eq!(smtp(extra.clone()).to_value(), with(extra));
         }
-        assert_eq!(smtp(json!({"ehlo_name": "Bücher.example"})).ehlo_name.unwrap(), "xn--bcher-kva.example");
+        assert_eq!(
+            smtp(json!({"ehlo_name": "Bücher.example"})).ehlo_name.unwrap(),
+            "xn--bcher-kva.example"
+        );
     }
 
     #[test]
@@ -251,9 +250,8 @@ mod tests {
 
     #[test]
     fn lint_warns_of_what_says_little() {
-        let codes = |extra| {
-            smtp(extra).lint().into_iter().map(|warning| warning.code).collect::<Vec<_>>()
-        };
+        let codes =
+            |extra| smtp(extra).lint().into_iter().map(|warning| warning.code).collect::<Vec<_>>();
         assert!(codes(json!({})).is_empty());
         assert_eq!(codes(json!({"starttls": "if_offered"})), ["tls_may_vanish"]);
         assert_eq!(codes(json!({"tls": {"verify": false}})), ["tls_not_verified"]);

@@ -21,8 +21,7 @@ const SECURE: &str = "tcps";
 const SUBJECTS: &[&str] =
     &["latency_ms", "banner", "cert_days_left", "cert_issuer", "cert_fingerprint"];
 
-const FIELDS: &[&str] =
-    &["kind", "url", "starttls", "dialogue", "tls", "ip_family", "assertions"];
+const FIELDS: &[&str] = &["kind", "url", "starttls", "dialogue", "tls", "ip_family", "assertions"];
 
 /// A valid TCP check.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,9 +130,7 @@ impl Kind for TcpCheck {
 
     fn sends_secrets_where(&self, old: &Check) -> bool {
         let Check::Tcp(old) = old else { return false };
-        self.endpoint.is_same(&old.endpoint)
-            && self.starttls == old.starttls
-            && self.tls == old.tls
+        self.endpoint.is_same(&old.endpoint) && self.starttls == old.starttls && self.tls == old.tls
     }
 
     fn redactor(&self) -> Redactor {
@@ -152,8 +149,7 @@ impl Kind for TcpCheck {
                     message: "An open port proves only that something listens. Add a dialogue, or a condition on the banner.".into(),
                 });
             }
-            let sends_secret =
-                |step: &Step| matches!(step, Step::Send(sent) if sent.has_secret());
+            let sends_secret = |step: &Step| matches!(step, Step::Send(sent) if sent.has_secret());
             if self.dialogue.iter().any(sends_secret) {
                 warnings.push(shared::secret_in_clear("tcps:// or starttls"));
             }
@@ -234,7 +230,10 @@ mod tests {
             (with(json!({"tls": {"verify": false}})), "tls"),
             (with(json!({"ip_family": 5})), "ip_family"),
             (with(json!({"timeout": 5})), "timeout"),
-            (with(json!({"assertions": [{"on": "status", "op": "eq", "value": 1}]})), "assertions[0].on"),
+            (
+                with(json!({"assertions": [{"on": "status", "op": "eq", "value": 1}]})),
+                "assertions[0].on",
+            ),
             (steps(json!({})), "dialogue"),
             (steps(json!(vec![json!({"send": "x"}); 51])), "dialogue"),
             (steps(json!(vec![json!({"send": "x".repeat(30_000)}); 3])), "dialogue"),

@@ -149,10 +149,7 @@ mod tests {
             (json!({"tls": true}), "tls"),
             (json!({"ip_family": "4", "url": "tls://[::1]"}), "ip_family"),
             (json!({"dialogue": []}), "dialogue"),
-            (
-                json!({"assertions": [{"on": "banner", "op": "exists"}]}),
-                "assertions[0].on",
-            ),
+            (json!({"assertions": [{"on": "banner", "op": "exists"}]}), "assertions[0].on"),
         ] {
             let refusal = Check::parse(with(extra.clone())).unwrap_err();
             assert_eq!(refusal.field, field, "{extra}: {refusal}");

@@ -33,17 +33,8 @@ const SUBJECTS: &[&str] = &[
     "cert_fingerprint",
 ];
 
-const FIELDS: &[&str] = &[
-    "kind",
-    "url",
-    "headers",
-    "subprotocol",
-    "send",
-    "expect",
-    "tls",
-    "ip_family",
-    "assertions",
-];
+const FIELDS: &[&str] =
+    &["kind", "url", "headers", "subprotocol", "send", "expect", "tls", "ip_family", "assertions"];
 
 /// A valid WebSocket check. Texts may hold `${secret:NAME}` until it is filled.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,9 +100,8 @@ impl WebsocketCheck {
 
     /// Whether a message must come.
     pub fn wants_message(&self) -> bool {
-        let about_it = |a: &Assertion| {
-            matches!(a.subject(), Subject::Body | Subject::Json(_) | Subject::Size)
-        };
+        let about_it =
+            |a: &Assertion| matches!(a.subject(), Subject::Body | Subject::Json(_) | Subject::Size);
         self.expect.is_some() || self.assertions.iter().any(about_it)
     }
 
