@@ -227,7 +227,7 @@ async fn tls_from_the_first_byte() {
     let extra = json!({"url": tls(&target), "tls": {"min_days_left": 31}});
     assert_class(&within_in(&ctx, &target, extra, 5_000).await, Class::Assertion, "cert_days_left");
     let seen = within(&target, json!({"url": tls(&target)}), 5_000).await;
-    assert_eq!(seen.class, Some(Class::TlsUntrusted), "{}", seen.message);
+    assert_eq!(seen.class, Some(Class::TlsIncompleteChain), "{}", seen.message);
     for (script, class) in [
         (vec![Act::Hold], Class::TlsTimeout),
         (vec![Act::Say(b"220 plain text\r\n"), Act::Hold], Class::TlsHandshake),

@@ -274,7 +274,7 @@ async fn broken_frames_floods_and_resets_have_their_class() {
         (b"\xf1\x00", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
         (b"\x81\x02\xff\xfe", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
         (b"\x80\x01x", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
+        (b"HTTP/1.1 200 OK\r\nServer: something that is not a frame of any kind\r\nContent-Length: 0\r\nX-More: and more\r\n\r\n", Then::Hold, Class::HttpProtocol, "not valid WebSocket"),
         (
             b"\x81\x7f\x00\x00\x00\x00\x00\x20\x00\x00",
             Then::Hold,
