@@ -2694,15 +2694,25 @@ export interface components {
         Check: {
             /** @description `{"on":subject, "name"|"path":…, "op":operator, "value":literal}`; all must hold. */
             assertions?: Record<string, unknown>[] | null;
-            /** @description `{"basic":{"username":…,"password":…}}` or `{"bearer":…}`. Secrets are shown as `(hidden)`. */
+            /** @description http. `{"basic":{"username":…,"password":…}}` or `{"bearer":…}`. Secrets are shown as `(hidden)`. */
             auth?: Record<string, unknown> | null;
+            /** @description http. */
             body?: string | null;
-            /** @default true */
+            /** @description tcp. Steps `{"send":text}`, `{"expect":pattern}` and `{"reject":pattern}`, 50 at most. */
+            dialogue?: Record<string, unknown>[] | null;
+            /** @description smtp. Who is calling; by default the address that the probe comes from. */
+            ehlo_name?: string | null;
+            /** @description websocket. A pattern that stands in a message of the server. */
+            expect?: string | null;
+            /**
+             * @description http.
+             * @default true
+             */
             follow_redirects: boolean | null;
-            /** @description Name to value, or to a list of values. They replace ours, `Host` and `User-Agent` included. */
+            /** @description http, websocket. Name to value, or to a list of values. They replace ours, `Host` and `User-Agent` included. */
             headers?: Record<string, unknown> | null;
             /**
-             * @description `auto`, `1.1` or `2`.
+             * @description http. `auto`, `1.1` or `2`.
              * @default auto
              */
             http_version: string | null;
@@ -2712,29 +2722,44 @@ export interface components {
              */
             ip_family: string | null;
             /**
-             * @description `http`
+             * @description `http`, `tcp`, `tls`, `smtp` or `websocket`. Fields that name kinds are for those only.
              * @example http
              */
             kind: string;
             /**
              * Format: int32
-             * @description Decoded bytes at which reading stops.
+             * @description http. Decoded bytes at which reading stops.
              * @default 1048576
              */
             max_body: number | null;
             /**
              * Format: int32
+             * @description http.
              * @default 5
              */
             max_redirects: number | null;
-            /** @default GET */
+            /**
+             * @description http.
+             * @default GET
+             */
             method: string | null;
-            /** @description `none`, or `http://[user:password@]host:port`. */
+            /** @description http. `none`, or `http://[user:password@]host:port`. */
             proxy?: string | null;
-            /** @description `{"verify":true,"server_name":…,"min_days_left":…}` */
+            /** @description websocket. A text message. */
+            send?: string | null;
+            /**
+             * @description tcp and tls: `smtp`, `imap`, `pop3`, `ftp` or `postgres`, whose way of asking for TLS is used. smtp:
+             *     `required` (the default), `if_offered` or `never`.
+             */
+            starttls?: string | null;
+            /** @description websocket. The server must agree to it. */
+            subprotocol?: string | null;
+            /** @description `{"verify":true,"server_name":…,"min_days_left":…}`; with tls `min_days_left` is 14 by default. */
             tls?: Record<string, unknown> | null;
             /**
-             * @description http or https. `${secret:NAME}` may stand in the path and the query.
+             * @description http: http:// or https://. tcp: tcp://host:port, or tcps:// for TLS from the first byte. tls:
+             *     tls://host, port 443. smtp: smtp://host, port 25, or smtps://, port 465. websocket: ws:// or wss://.
+             *     With http and websocket `${secret:NAME}` may stand in the path and the query.
              * @example https://shop.example/health
              */
             url: string;
