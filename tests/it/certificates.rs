@@ -197,6 +197,11 @@ async fn each_threshold_is_told_once_over_locations_coordinators_and_restarts() 
     assert_eq!(row["title"], "shows a certificate that ends on 10 Apr 2026");
     assert_eq!(row["monitor"]["name"], "shop");
     assert_eq!(row["subject"], format!("certificate:{}:{}", scene.shop, "a".repeat(16)));
+    assert!(
+        text(&row["sentence"])
+            .starts_with("The certificate ended less than a day ago, on Fri 10 Apr 2026"),
+        "the sentence is of today: {row}"
+    );
     // No reminder of what lasts for weeks.
     let now = scene.api.clock.now();
     assert!(!scene.api.state.triage.escalate(now).await.unwrap());

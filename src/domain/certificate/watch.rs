@@ -58,6 +58,17 @@ pub enum Act {
     },
 }
 
+impl Act {
+    /// Of the certificate that it is about.
+    pub fn fingerprint(&self) -> &str {
+        match self {
+            Act::Warn { fingerprint, .. }
+            | Act::InPart { fingerprint }
+            | Act::End { fingerprint, .. } => fingerprint,
+        }
+    }
+}
+
 /// Why an alarm is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

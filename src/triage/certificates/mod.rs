@@ -165,6 +165,12 @@ async fn look(conn: &mut PgConnection, key: MonitorKey, now: Timestamp) -> sqlx:
     for act in &acts {
         tell::act(conn, key, &view, &alarms, act, now).await?;
     }
+    let touched: Vec<&str> = acts.iter().map(watch::Act::fingerprint).collect();
+    for (fingerprint, (_, incident)) in alarms.iter().filter(|(_, (alarm, _))| alarm.open) {
+        if !touched.contains(&fingerprint.as_str()) {
+            tell::rewrite(conn, key, &view, fingerprint, *incident, now).await?;
+        }
+    }
     let (before, habit) = if watched.kept_of == version {
         (watched.kept, watched.habit)
     } else {

@@ -197,6 +197,27 @@ pub(in crate::triage) async fn look_again(
     payload(conn, key, incident, said, now).await
 }
 
+/// Brings the sentence of an open incident up to the day, which is no news.
+pub(super) async fn rewrite(
+    conn: &mut PgConnection,
+    key: MonitorKey,
+    view: &View,
+    fingerprint: &str,
+    incident: Uuid,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let Some(certificate) = view.facts.get(fingerprint) else { return Ok(()) };
+    let Some(row) = store::incidents::get(conn, key, incident).await? else { return Ok(()) };
+    let sentence = words::sentence(certificate, &view.sights, now);
+    if sentence == row.sentence {
+        return Ok(());
+    }
+    let evidence = json!({ "certificate": certificate });
+    let severity = SEVERITY.name();
+    store::incidents::shift(conn, key, incident, severity, false, &sentence, &evidence).await?;
+    store::wake::notify(conn, "state").await
+}
+
 /// Opens, opens again or rewrites an incident. `subject` holds `{}` for the monitor's id.
 async fn write(
     conn: &mut PgConnection,

@@ -42,7 +42,7 @@ describe("certificates in words", () => {
       "24 d late by its own habit",
       "due today",
       "due in 2 d",
-      "no habit known yet",
+      "–",
       "too late",
     ]);
   });

@@ -1,7 +1,7 @@
 /** Certificates in words: how long they last, who is shown them, and what stands out. */
 
 import type { Schemas } from "../api/client";
-import { count, NBSP, plural } from "./format";
+import { count, NBSP, NONE, plural } from "./format";
 
 export type Shown = Schemas["ShownCertificate"];
 
@@ -32,10 +32,10 @@ export function lateWords(one: Pick<Shown, "days_left" | "renewed_days_left">): 
   return `${count(habit - one.days_left)}${NBSP}d late by its own habit`;
 }
 
-/** What its habit says: late, due, or that nothing is known of it. */
+/** What its habit says: late, or when it is due; nothing before a renewal was seen. */
 export function renewalWords(one: Pick<Shown, "days_left" | "renewed_days_left">): string {
   const habit = one.renewed_days_left;
-  if (habit === null || habit === undefined) return "no habit known yet";
+  if (habit === null || habit === undefined) return NONE;
   if (one.days_left < 0) return "too late";
   return lateWords(one) ?? (one.days_left === habit ? "due today" : `due in ${count(one.days_left - habit)}${NBSP}d`);
 }

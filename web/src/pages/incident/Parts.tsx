@@ -296,6 +296,7 @@ export function OthersCard({
 /** How long deciding took, apart from the incident's own length. */
 export function decidedWords(incident: Incident): string {
   const took = (epoch(incident.opened_at) ?? 0) - (epoch(incident.started_at) ?? 0);
+  if (incident.kind === "certificate") return `first told ${when(incident.opened_at)}`;
   if (incident.fleet) return `began ${when(incident.started_at)}, found ${duration(took)} later`;
   return `first failing result ${when(incident.started_at)}, decided ${duration(took)} later`;
 }
