@@ -8,12 +8,13 @@ use uuid::Uuid;
 use super::certificates::SightRow;
 use crate::domain::ids::{LocationKey, MonitorKey};
 
-/// What each location was shown last, of one address each.
+/// What each location was shown last under the present settings, of one address each.
 pub async fn of_monitor(conn: &mut PgConnection, key: MonitorKey) -> sqlx::Result<Vec<SightRow>> {
     sqlx::query!(
-        "select distinct on (location_id) location_id, address, fingerprint, check_version, since_at, last_at,
-                not_after, valid, problem, facts
-         from certificate_sight where monitor_id = $1 order by location_id, last_at desc, address",
+        "select distinct on (s.location_id) s.location_id, s.address, s.fingerprint, s.check_version, s.since_at,
+                s.last_at, s.not_after, s.valid, s.problem, s.facts
+         from certificate_sight s join monitor m using (monitor_id, check_version)
+         where s.monitor_id = $1 order by s.location_id, s.last_at desc, s.address",
         key.0
     )
     .map(|r| SightRow {

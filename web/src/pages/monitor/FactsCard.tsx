@@ -5,6 +5,7 @@ import { Card } from "../../components/Card";
 import { type Assertion, words } from "../../lib/assertions";
 import { callPlan, withChannels } from "../../lib/calls";
 import { cronWords } from "../../lib/cron";
+import { leftWords } from "../../lib/certificates";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
@@ -52,14 +53,7 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
                 {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
                 {check.tls?.verify === false ? ", certificate not verified" : ""}
               </dd>
-              {check.url?.startsWith("https:") && (
-                <>
-                  <dt>Certificate</dt>
-                  <dd>
-                    <Certificates id={monitor.id} now={now} />
-                  </dd>
-                </>
-              )}
+              <Certificates id={monitor.id} now={now} expected={check.url?.startsWith("https:") === true} />
               <dt>Well when</dt>
               <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
             </>
@@ -183,8 +177,8 @@ function FleetBehind({ id }: { id: string }) {
   );
 }
 
-/** Days left of the certificate that ends first, and whether all locations were shown the same. */
-function Certificates({ id, now }: { id: string; now: number }) {
+/** Days left of the certificate that ends first, and whether all locations were shown the same; absent where none is. */
+function Certificates({ id, now, expected }: { id: string; now: number; expected: boolean }) {
   const answer = api.useQuery(
     "get",
     "/api/v1/monitors/{id}/certificates",
@@ -192,15 +186,34 @@ function Certificates({ id, now }: { id: string; now: number }) {
     { refetchInterval: 60_000 },
   );
   const seen = answer.data?.items ?? [];
-  const endOf = (s: Schemas["SeenCertificate"]) => epoch(s.certificate.not_after) ?? Number.POSITIVE_INFINITY;
   const first = [...seen].sort((a, b) => endOf(a) - endOf(b))[0];
-  if (!first) return <>{answer.data ? "none seen yet" : NONE}</>;
+  if (!first && !expected) return null;
+  return (
+    <>
+      <dt>Certificate</dt>
+      <dd>
+        {first ? <FirstToEnd id={id} now={now} first={first} seen={seen} /> : answer.data ? "none seen yet" : NONE}
+      </dd>
+    </>
+  );
+}
+
+const endOf = (s: Schemas["SeenCertificate"]) => epoch(s.certificate.not_after) ?? Number.POSITIVE_INFINITY;
+
+function FirstToEnd(props: {
+  id: string;
+  now: number;
+  first: Schemas["SeenCertificate"];
+  seen: readonly Schemas["SeenCertificate"][];
+}) {
+  const { id, now, first, seen } = props;
   const same = seen.filter((s) => s.certificate.fingerprint === first.certificate.fingerprint).length;
   const end = first.certificate.not_after;
   const left = Math.floor((endOf(first) - now) / DAY);
   return (
     <span title={`${utc(end)}, by ${first.certificate.issuer}`}>
-      {left < 0 ? `ended ${plural(-left, "day")} ago` : `${plural(left, "day")} left`}, until {when(end, now)}
+      {leftWords(left)}
+      {left < 0 ? "" : " left"}, until {when(end, now)}
       {same === seen.length
         ? `, the same in ${same} of ${seen.length}`
         : `, in ${same} of ${seen.length} locations; others were shown another`}
