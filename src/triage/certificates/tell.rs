@@ -197,7 +197,7 @@ pub(in crate::triage) async fn look_again(
     payload(conn, key, incident, said, now).await
 }
 
-/// Brings the sentence of an open incident up to the day, which is no news.
+/// Brings the sentence of an open incident up to the day, which is no news. What is told of it next says so too.
 pub(super) async fn rewrite(
     conn: &mut PgConnection,
     key: MonitorKey,
@@ -215,6 +215,12 @@ pub(super) async fn rewrite(
     let evidence = json!({ "certificate": certificate });
     let severity = SEVERITY.name();
     store::incidents::shift(conn, key, incident, severity, false, &sentence, &evidence).await?;
+    if let Some(mut plan) = store::incident_plans::lock(conn, key, incident).await?
+        && let Some((payload, _)) = look_again(conn, key, incident, now).await?
+    {
+        plan.payload = payload;
+        store::incident_plans::save(conn, key, incident, &plan).await?;
+    }
     store::wake::notify(conn, "state").await
 }
 
