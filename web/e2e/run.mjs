@@ -352,6 +352,7 @@ try {
       heartbeatUrl,
       `${heartbeatUrl}/edit`,
       "/incidents",
+      "/certificates",
       "/locations",
       "/fleets",
       fleetUrl,
