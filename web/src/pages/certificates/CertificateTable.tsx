@@ -93,7 +93,7 @@ function Row({ one, id, now, here }: { one: Shown; id: string; now: number; here
   );
 }
 
-const WIDTH = 240;
+const WIDTH = 190;
 const TICKS = [7, 30, 90, 398];
 
 /** The heads of the axis: square roots, so that the last days are wider. */
