@@ -92,7 +92,7 @@
 //!
 //! * **Check kind**: `domain/check/<kind>.rs` (settings, parsing, secrets; `domain/check/kind.rs` says what it
 //!   owes) and its lines in the tables of [`domain::check::Check`]; `probe/<kind>.rs` and an arm in
-//!   [`probe::run`]; its form section in `web/src/pages/editor`.
+//!   [`probe::run`]; its place in `web/src/pages/editor/kinds.ts`, with its fields and what it proposes.
 //! * **Condition (assertion) subject**: an arm in [`domain::assertion`], and a field of `probe/conclude.rs`.
 //! * **Failure class**: a line in [`domain::observation`]; the number is stored, so it is never reused.
 //! * **Channel kind**: `domain/channel` (configuration and an arm in its kind), `notify/<kind>.rs` and an
