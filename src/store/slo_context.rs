@@ -336,9 +336,13 @@ fn method(subject: &Subject, watched: &[WatchedRow]) -> Method {
     let policy = policy(one);
     let count = one.locations.len();
     let check = Check::parse(one.check.clone()).ok();
+    if let Some(Check::Heartbeat(job)) = &check {
+        return Method { called: Some(job.waited_for()), rules, ..Method::default() };
+    }
     Method {
         check: check
             .map(|check| format!("{} check of {}", check.kind().to_uppercase(), check.target())),
+        called: None,
         interval_s: Some(one.interval_s.into()),
         timeout_s: Some(f64::from(one.timeout_ms) / 1_000.0),
         locations: one.locations.iter().map(|(name, ..)| name.clone()).collect(),

@@ -57,6 +57,9 @@ pub struct Method {
     /// One sentence without its full stop: `HTTP GET of https://shop.example/health, which must answer
     /// with 2xx`.
     pub check: Option<String>,
+    /// Of a job that calls by itself, in place of all that is about probing: what is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     pub interval_s: Option<f64>,
     pub timeout_s: Option<f64>,
     /// Names of the locations that vote.

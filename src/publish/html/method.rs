@@ -33,6 +33,9 @@ pub(super) fn method(view: &View) -> Markup {
 
 fn measured(view: &View) -> String {
     let method = &view.document.context.method;
+    if let Some(called) = &method.called {
+        return format!("Nobody probes it: the job calls by itself, and {called} is waited for.");
+    }
     let Some(check) = &method.check else { return String::new() };
     let mut text = format!("{check}, from outside");
     if let Some(interval) = method.interval_s {
@@ -76,6 +79,9 @@ fn down(view: &View) -> String {
             quorum.min_valid
         );
     }
+    if method.called.is_some() {
+        return "It is down from the moment on at which a call is late or says that the job failed, until the next success.".to_owned();
+    }
     let mut text = match &method.quorum {
         Some(quorum) => format!("It is down while it fails at {quorum}; partial while it fails at fewer."),
         None => "It is down while it fails at as many locations as were agreed; partial while it fails at fewer.".to_owned(),
@@ -90,7 +96,11 @@ fn down(view: &View) -> String {
 
 fn unknown(view: &View) -> String {
     let report = &view.document.report;
-    let when = match view.document.context.method.min_evidence {
+    let method = &view.document.context.method;
+    let when = match method.min_evidence {
+        _ if method.called.is_some() => {
+            "Time before the first call, or in which nobody could have heard one".to_owned()
+        }
         Some(least) => format!("Time in which fewer than {least} locations could tell"),
         None => "Time in which too few locations could tell".to_owned(),
     };

@@ -235,6 +235,7 @@ fn context() -> Context {
 fn method() -> Method {
     Method {
         check: Some("HTTP GET of https://shop.example/health, which must answer 2xx".into()),
+        called: None,
         interval_s: Some(60.0),
         timeout_s: Some(10.0),
         locations: LOCATIONS.map(str::to_owned).to_vec(),
