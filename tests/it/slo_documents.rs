@@ -86,7 +86,7 @@ impl Scene {
         sqlx::query(
             "insert into incident (monitor_id, incident_id, subject, severity, peak, started_at, opened_at, ended_at,
                  resolved_at, acked_at, acked_by, sentence, evidence)
-             values ($1, '01900000-0000-7000-8000-000000000001', 'monitor', 'down', 'down', '2026-02-10T12:00:00Z',
+             values ($1, '01900000-0000-7000-8000-000000000001', 'monitor:checkout', 'down', 'down', '2026-02-10T12:00:00Z',
                  '2026-02-10T12:00:20Z', '2026-02-10T12:30:00Z', '2026-02-10T12:30:00Z', '2026-02-10T12:02:20Z', 'pk', '', $2)",
         )
         .bind(self.monitor.0.0)
