@@ -571,32 +571,41 @@ async fn a_certificate_near_its_end_is_told_by_real_agents_and_so_is_its_renewal
         }
     })
     .await;
-    let url = format!("https://shop.test:{}/", target.addr.port());
-    whole
-        .client
-        .post(
-            "monitors",
-            json!({"name": "shop", "check": {"kind": "http", "url": url}, "interval_s": 10,
-            "timeout_s": 5.0, "locations": "all"}),
-        )
-        .await;
-    let incident = until("its end is told", async || {
-        let list = whole.client.get("incidents?kind=certificate&state=open").await;
-        list["items"].as_array().unwrap().first().cloned()
-    })
-    .await;
-    assert!(text(&incident["sentence"]).starts_with("The certificate ends in 5 days, on "));
+    // Whatever kind of check meets a certificate, it is watched.
+    let port = target.addr.port();
+    let checks = [
+        ("page", json!({"kind": "http", "url": format!("https://shop.test:{port}/")})),
+        ("handshake", json!({"kind": "tls", "url": format!("tls://shop.test:{port}")})),
+    ];
+    for (name, check) in &checks {
+        let monitor = json!({"name": name, "check": check, "interval_s": 10, "timeout_s": 5.0, "locations": "all"});
+        whole.client.post("monitors", monitor).await;
+    }
+    let incidents = async |query: &str, reason: Option<&str>| {
+        let list = whole.client.get(&format!("incidents?kind=certificate&{query}")).await;
+        let rows = list["items"].as_array().unwrap();
+        let reason = reason.map_or(Value::Null, Value::from);
+        let fits = |row: &&Value| row["resolve_reason"] == reason;
+        let rows: Vec<Value> = rows.iter().filter(fits).cloned().collect();
+        (rows.len() == checks.len()).then_some(rows)
+    };
+    let told = until("its end is told", async || incidents("state=open", None).await).await;
+    for incident in told {
+        let sentence = text(&incident["sentence"]);
+        assert!(sentence.starts_with("The certificate ends in 5 days, on "), "{sentence}");
+    }
     *serving.lock().unwrap() = leaf(90);
-    until("its renewal is told", async || {
-        let list = whole.client.get("incidents?kind=certificate&state=resolved").await;
-        let one = list["items"].as_array().unwrap().first().cloned()?;
-        (one["resolve_reason"] == "renewed").then_some(())
+    until("its renewal is told", async || incidents("state=resolved", Some("renewed")).await).await;
+    let rows = until("both locations are shown the new one", async || {
+        let list = whole.client.get("certificates").await;
+        let rows = list["items"].as_array().unwrap().clone();
+        let by_all = |row: &Value| row["seen_by"].as_array().unwrap().len() == agents.len();
+        (rows.len() == checks.len() && rows.iter().all(by_all)).then_some(rows)
     })
     .await;
-    let list = whole.client.get("certificates").await;
-    let rows = list["items"].as_array().unwrap();
-    assert_eq!((rows.len(), &rows[0]["days_left"]), (1, &json!(90)));
-    assert_eq!(rows[0]["seen_by"].as_array().unwrap().len(), 2);
+    for row in rows {
+        assert_eq!((&row["days_left"], &row["renewed_days_left"]), (&json!(90), &json!(5)));
+    }
     for agent in agents {
         agent.stop().await;
     }
