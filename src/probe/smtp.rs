@@ -112,7 +112,10 @@ where
 }
 
 /// Asks for TLS, which the server has offered or not.
-pub(super) async fn ask_for_tls(talk: &mut Talk, stream: &mut TcpStream) -> Result<(), Failure> {
+pub(super) async fn ask_for_tls<S>(talk: &mut Talk, stream: &mut S) -> Result<(), Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     talk.wait_for("the probe waited for the answer to STARTTLS");
     talk.send(stream, b"STARTTLS\r\n").await?;
     let reply = Reply::read(talk, stream, Dialect::Smtp).await?;

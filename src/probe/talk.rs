@@ -41,6 +41,7 @@ pub(super) struct Talk {
     /// The first line that came, without its end.
     banner: Vec<u8>,
     banner_ended: bool,
+    ended: bool,
     /// A clause for sentences, such as `step 2 waited for /^250/`; empty while nobody talks.
     waiting: String,
     /// When everything was seen. What comes after it is politeness.
@@ -49,16 +50,26 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn begin(attempt: &Attempt<'_>) -> Self {
+        Self::new(attempt.start, attempt.check.redactor())
+    }
+
+    fn new(start: Instant, redactor: Redactor) -> Self {
         Self {
-            trace: Trace::new(attempt.start),
-            redactor: attempt.check.redactor(),
+            trace: Trace::new(start),
+            redactor,
             kept: Vec::new(),
             used: 0,
             banner: Vec::new(),
             banner_ended: false,
+            ended: false,
             waiting: String::new(),
             done: None,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests() -> Self {
+        Self::new(Instant::now(), Redactor::new(["hunter2"]))
     }
 
     pub(super) async fn connect(
@@ -104,9 +115,24 @@ impl Talk {
         self.kept.get(self.used..).unwrap_or_default()
     }
 
-    /// Where the pattern stands in the rest; for [`Talk::take`].
-    pub(super) fn find(&self, pattern: &Pattern) -> Option<Range<usize>> {
-        pattern.find(&self.kept, self.used)
+    /// Nothing more comes.
+    pub(super) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Where the pattern stands in the rest; for [`Talk::take`]. What the next byte could undo, as it can with
+    /// `OK$` when `OK` is all that has come, is no match yet: it must not depend on how packets are cut.
+    pub(super) fn find(&mut self, pattern: &Pattern) -> Option<Range<usize>> {
+        let found = pattern.find(&self.kept, self.used)?;
+        let open = found.end == self.kept.len() && !self.ended;
+        let lasts = |next: u8| {
+            self.kept.push(next);
+            let again = pattern.find(&self.kept, self.used);
+            self.kept.pop();
+            again.is_some_and(|again| again.start == found.start)
+        };
+        // A letter and something else, for those that look whether a word ends.
+        (!open || [b'x', 0].into_iter().all(lasts)).then_some(found)
     }
 
     /// Uses everything up to the end of what was found, and gives what was found, for people.
@@ -152,14 +178,20 @@ impl Talk {
         self.kept.reserve(4_096);
         let before = self.kept.len();
         match stream.read_buf(&mut self.kept).await {
-            Ok(0) => Ok(false),
+            Ok(0) => {
+                self.ended = true;
+                Ok(false)
+            }
             Ok(_) => {
                 self.trace.enter(Stage::Transfer);
                 self.note_banner(before);
                 Ok(true)
             }
             // Many servers close without the TLS farewell.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.ended = true;
+                Ok(false)
+            }
             Err(error) => Err(self.broken(&error)),
         }
     }
@@ -357,4 +389,119 @@ where
         io::Result::Ok(())
     };
     let _ = tokio::time::timeout(FAREWELL, polite).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tokio::io::AsyncWriteExt;
+
+    fn block<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+
+    /// Reads everything that comes in pieces, looking for the pattern after each as a dialogue does.
+    async fn search(pattern: &Pattern, said: &[u8], piece: usize) -> Option<String> {
+        let mut talk = Talk::for_tests();
+        let (mut near, mut far) = tokio::io::duplex(piece);
+        let say = async {
+            // The reader may have seen enough.
+            let _ = far.write_all(said).await;
+            drop(far);
+        };
+        let read = async {
+            loop {
+                if let Some(found) = talk.find(pattern) {
+                    return Some(talk.take(&found));
+                }
+                assert!(talk.rest().len() <= MOST_KEPT + 8_192 && talk.banner.len() <= BANNER);
+                if talk.ended() || talk.more(&mut near).await.is_err() {
+                    return None;
+                }
+            }
+        };
+        tokio::join!(say, read).1
+    }
+
+    #[test]
+    fn words_of_a_peer_are_shown_without_secrets_on_one_line() {
+        let talk = Talk::for_tests();
+        assert_eq!(
+            talk.visible(b"a\r\nb\t\0\x1b[2J\xff hunter2\r\n"),
+            "a\\r\\nb\\t\\x00\\x1b[2J\u{fffd} (hidden)"
+        );
+        let long = talk.quoted(&[b'x'; 100_000]);
+        assert_eq!(long.chars().count(), QUOTED + 3);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_allowed() {
+        let pattern = Pattern::parse("never").unwrap();
+        let mut talk = Talk::for_tests();
+        let failure = block(async {
+            let mut endless = tokio::io::repeat(b'x');
+            loop {
+                assert!(talk.find(&pattern).is_none());
+                if let Err(failure) = talk.more(&mut endless).await {
+                    return failure;
+                }
+            }
+        });
+        assert_eq!(failure.class, Class::DialogueRejected);
+        assert!(talk.kept.capacity() <= 4 * MOST_KEPT, "{}", talk.kept.capacity());
+        assert_eq!(talk.banner().map(|banner| banner.len()), Some(BANNER));
+        let failure = block(async { talk.line(&mut tokio::io::repeat(b'x')).await.unwrap_err() });
+        assert!(failure.message.contains("8\u{a0}KiB"), "{}", failure.message);
+    }
+
+    #[test]
+    fn what_the_next_byte_could_undo_is_no_match_yet() {
+        let found = |pattern: &str, said: &str, ended: bool| {
+            let mut talk = Talk::for_tests();
+            talk.kept.extend_from_slice(said.as_bytes());
+            talk.ended = ended;
+            talk.find(&Pattern::parse(pattern).unwrap())
+        };
+        for pattern in ["^OK$", "OK\\b", "OK\\z"] {
+            assert_eq!(found(pattern, "OK", false), None, "{pattern}");
+            assert_eq!(found(pattern, "OK", true), Some(0..2), "{pattern}");
+        }
+        assert_eq!(found("^OK$", "OK\r\n", false), Some(0..2));
+        assert_eq!(found("OK", "OK", false), Some(0..2));
+        assert_eq!(found("\\w+", "OK", false), Some(0..2));
+    }
+
+    proptest! {
+        #[test]
+        fn how_bytes_are_cut_into_packets_changes_nothing(
+            mut said in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b'2'), any::<u8>()], 0..200),
+            piece in 1usize..20,
+        ) {
+            said.extend_from_slice(b"\n250 hunter2 ok\r\n");
+            let pattern = Pattern::parse("^250 .*ok$").unwrap();
+            let whole = pattern.find(&said, 0).map(|found| Talk::for_tests().visible(&said[found]));
+            let found = block(search(&pattern, &said, piece));
+            prop_assert!(found.is_some());
+            prop_assert_eq!(found, whole);
+        }
+
+        #[test]
+        fn lines_come_out_as_they_went_in(
+            lines in proptest::collection::vec("[^\r\n]{0,30}", 0..10),
+            crlf in any::<bool>(),
+        ) {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let said: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
+            let read = block(async {
+                let (mut talk, mut stream) = (Talk::for_tests(), said.as_bytes());
+                let mut read = Vec::new();
+                while let Ok(line) = talk.line(&mut stream).await {
+                    read.push(line);
+                }
+                read
+            });
+            prop_assert_eq!(read, lines);
+        }
+    }
 }

@@ -79,9 +79,10 @@ async fn dialogue(
                     if let Some(found) = talk.find(pattern) {
                         break found;
                     }
-                    if !talk.more(stream).await? {
+                    if talk.ended() {
                         return Err(talk.closed());
                     }
+                    talk.more(stream).await?;
                     refuse(&watched, talk)?;
                 };
                 facts.show(&format!("step {number}"), talk.take(&found));
@@ -91,7 +92,7 @@ async fn dialogue(
     Ok(())
 }
 
-fn refuse(watched: &[(usize, &Pattern)], talk: &Talk) -> Result<(), Failure> {
+fn refuse(watched: &[(usize, &Pattern)], talk: &mut Talk) -> Result<(), Failure> {
     match watched.iter().find_map(|(number, pattern)| Some((number, pattern, talk.find(pattern)?)))
     {
         None => Ok(()),

@@ -163,3 +163,20 @@ async fn a_scheme_alone_says_the_kind() {
     assert_eq!(code, 0, "{out}");
     assert!(out.starts_with("● Pass  in ") && !out.contains("conditions"), "{out}");
 }
+
+#[test]
+fn every_example_of_the_manual_is_a_valid_check() {
+    let manual = include_str!("../../docs/checks.md");
+    let examples = manual.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut kinds = Vec::new();
+    for example in examples.filter(|example| example.starts_with("{\"kind\"")) {
+        let value: Value = serde_json::from_str(example).unwrap();
+        match quorate::domain::check::Check::parse(value) {
+            Ok(check) => kinds.push(check.kind()),
+            Err(refusal) => panic!("{refusal}: {example}"),
+        }
+    }
+    for kind in ["tcp", "tls", "smtp", "websocket"] {
+        assert!(kinds.contains(&kind), "{kind} has no example");
+    }
+}

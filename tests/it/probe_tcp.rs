@@ -366,3 +366,17 @@ async fn starttls_that_is_declined_or_not_spoken() {
     let seen = within(&flood, json!({"starttls": "pop3"}), 20_000).await;
     assert_class(&seen, Class::DialogueRejected, "8\u{a0}KiB");
 }
+
+#[tokio::test]
+async fn a_line_is_matched_as_a_whole_however_it_is_cut() {
+    let steps = json!({"dialogue": [{"reject": "^ERR$"}, {"expect": "^OK$"}]});
+    let target = scripted(vec![Act::Spell(b"ERROR?\nOKAY\nOK\n"), Act::Hold]).await;
+    let seen = within(&target, steps.clone(), 20_000).await;
+    assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
+    // The end of the connection is one of the line as well.
+    let target = scripted(vec![Act::Say(b"OKAY\nOK")]).await;
+    let seen = within(&target, steps.clone(), 20_000).await;
+    assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
+    let target = scripted(vec![Act::Say(b"OKAY\nERR")]).await;
+    assert_class(&within(&target, steps, 20_000).await, Class::DialogueRejected, "rejects /^ERR$/");
+}
