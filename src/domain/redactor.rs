@@ -229,6 +229,29 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
+/// The text with every `%41` as the byte that it stands for; what is no such pair stays.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let digits = (*first == b'%')
+            .then(|| tail.get(..2))
+            .flatten()
+            .and_then(|pair| std::str::from_utf8(pair).ok());
+        match digits.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 mod conclude;
 mod dial;
+mod grpc;
 mod http;
 mod reply;
 mod smtp;
@@ -124,6 +125,7 @@ pub async fn run_in_detail(
     let attempt = Attempt { check, ctx, start, timeout, deadline: start + timeout };
     match check {
         Check::Heartbeat(_) => not_probed(),
+        Check::Grpc(check) => grpc::run(&attempt, check, cancelled).await,
         Check::Http(check) => http::run(&attempt, check, cancelled).await,
         Check::Tcp(check) => tcp::run(&attempt, check, cancelled).await,
         Check::Tls(check) => tls::run(&attempt, check, cancelled).await,

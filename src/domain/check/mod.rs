@@ -22,6 +22,7 @@
 //!    remembers what must never leave it again. A filled check is not for storing or sending.
 
 mod dialogue;
+mod grpc;
 mod headers;
 pub mod heartbeat;
 mod http;
@@ -49,6 +50,7 @@ use super::{Invalid, short};
 use self::heartbeat::HeartbeatCheck;
 
 pub use dialogue::{Sent, Step};
+pub use grpc::GrpcCheck;
 pub use headers::Header;
 pub use http::{Auth, HttpCheck, HttpVersion};
 pub use shared::{Endpoint, IpFamily, Tls};
@@ -61,6 +63,7 @@ pub use websocket::WebsocketCheck;
 /// A check that is valid: every field was looked at when it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
+    Grpc(Box<GrpcCheck>),
     Http(Box<HttpCheck>),
     Heartbeat(HeartbeatCheck),
     Tcp(Box<TcpCheck>),
@@ -70,20 +73,7 @@ pub enum Check {
 }
 
 /// The kinds that [`Check::parse`] knows.
-pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat"];
-
-/// Schemes of URLs, and the kind of check that looks at such a one.
-const SCHEMES: &[(&str, &str)] = &[
-    ("http", "http"),
-    ("https", "http"),
-    ("tcp", "tcp"),
-    ("tcps", "tcp"),
-    ("tls", "tls"),
-    ("smtp", "smtp"),
-    ("smtps", "smtp"),
-    ("ws", "websocket"),
-    ("wss", "websocket"),
-];
+pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat", "http", "http", "https", "http", "tcp", "tcp", "tcps", "tcp", "tls", "tls", "smtp", "smtp", "smtps", "smtp", "ws", "websocket", "wss", "websocket", "grpc", "grpc", "grpc", "grpcs", "grpc"];
 
 /// The kind of check that suits a URL by its scheme, if one does.
 pub fn kind_of_url(url: &str) -> Option<&'static str> {
@@ -106,6 +96,7 @@ impl Check {
         let mut fields = Fields::of(value, "")?;
         let kind = fields.required_string("kind")?;
         match kind.as_str() {
+            "grpc" => GrpcCheck::parse(fields).map(|check| Check::Grpc(Box::new(check))),
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
             heartbeat::KIND => HeartbeatCheck::parse(fields).map(Check::Heartbeat),
             "tcp" => TcpCheck::parse(fields).map(|check| Check::Tcp(Box::new(check))),
@@ -129,6 +120,7 @@ impl Check {
     fn inner(&self) -> &dyn Kind {
         match self {
             Check::Heartbeat(check) => check,
+            Check::Grpc(check) => check.as_ref(),
             Check::Http(check) => check.as_ref(),
             Check::Tcp(check) => check.as_ref(),
             Check::Tls(check) => check.as_ref(),
@@ -140,6 +132,7 @@ impl Check {
     fn inner_mut(&mut self) -> &mut dyn Kind {
         match self {
             Check::Heartbeat(check) => check,
+            Check::Grpc(check) => check.as_mut(),
             Check::Http(check) => check.as_mut(),
             Check::Tcp(check) => check.as_mut(),
             Check::Tls(check) => check.as_mut(),
@@ -238,6 +231,7 @@ impl utoipa::PartialSchema for Check {
         utoipa::openapi::schema::OneOfBuilder::new()
             .item(http::Described::schema())
             .item(heartbeat::Described::schema())
+            .item(grpc::Described::schema())
             .description(Some("What is checked; `kind` says which of these it is."))
             .into()
     }

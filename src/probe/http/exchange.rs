@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
 use crate::domain::observation::Class;
-use crate::probe::trace::Failure;
+use crate::probe::Attempt;
+use crate::probe::trace::{Failure, Stage, Trace};
 
 /// Longest head of an answer.
 const MAX_HEAD: usize = 64 * 1024;
@@ -33,7 +34,7 @@ impl Drop for Connection {
     }
 }
 
-pub(super) async fn send<S>(
+pub(in crate::probe) async fn send<S>(
     stream: S,
     request: Request<Full<Bytes>>,
     http2: bool,
@@ -84,6 +85,20 @@ fn http1() -> hyper::client::conn::http1::Builder {
     let mut builder = hyper::client::conn::http1::Builder::new();
     builder.max_headers(MAX_HEADERS).max_header_size(MAX_HEAD);
     builder
+/// The failure of a probe that its deadline ended, by the phase that did not end.
+pub(in crate::probe) fn timed_out(attempt: &Attempt<'_>, host: &str, trace: &Trace) -> Failure {
+    let limit = attempt.limit();
+    match trace.stage() {
+        Some(Stage::FirstByte) => Failure::new(
+            Class::HttpTimeoutFirstByte,
+            format!("No first byte within {limit}: the server took the request and stayed silent."),
+        ),
+        Some(Stage::Transfer) => Failure::new(
+            Class::HttpTimeoutBody,
+            format!("The answer began but did not end within {limit}."),
+        ),
+        _ => attempt.timed_out_before(host, trace),
+    }
 }
 
 /// Why there was no head of an answer.

@@ -38,7 +38,10 @@ pub(super) async fn run(
     let mut read = None;
     let work = follow(check, attempt, &mut trace, &mut facts, &mut read);
     let ended = attempt.bounded(cancelled, work).await;
-    let result = ended.unwrap_or_else(|| Err(timed_out(check, attempt, &trace, &facts)));
+    let result = ended.unwrap_or_else(|| {
+        let host = facts.url.as_ref().unwrap_or_else(|| check.url()).host_str();
+        Err(exchange::timed_out(attempt, host.unwrap_or_default(), &trace))
+    });
     let end = Instant::now();
     let content_type = facts.headers.iter().find(|(name, _)| name == "content-type");
     facts.body = read.map(|read: Read| Content {
@@ -188,21 +191,4 @@ pub(super) fn note(response: &Response<Incoming>, facts: &mut Facts) {
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         })
         .collect();
-}
-
-/// The failure of a probe that its deadline ended, by the phase that did not end.
-fn timed_out(check: &HttpCheck, attempt: &Attempt<'_>, trace: &Trace, facts: &Facts) -> Failure {
-    let url = facts.url.as_ref().unwrap_or_else(|| check.url());
-    let limit = attempt.limit();
-    match trace.stage() {
-        Some(Stage::FirstByte) => Failure::new(
-            Class::HttpTimeoutFirstByte,
-            format!("No first byte within {limit}: the server took the request and stayed silent."),
-        ),
-        Some(Stage::Transfer) => Failure::new(
-            Class::HttpTimeoutBody,
-            format!("The answer began but did not end within {limit}."),
-        ),
-        _ => attempt.timed_out_before(url.host_str().unwrap_or_default(), trace),
-    }
 }

@@ -12,6 +12,7 @@ use crate::domain::check::headers::{self, header_value};
 use crate::domain::check::secret;
 use crate::domain::check::shared::{assertions, family, parse_url, tls, without_user};
 use crate::domain::fields::Fields;
+use crate::domain::redactor::percent_decoded;
 
 /// The `check` object for the API document.
 #[derive(utoipa::ToSchema)]
@@ -172,28 +173,6 @@ fn target(text: &str) -> Result<(String, Url, Option<Auth>), Invalid> {
     };
     let url = if user.is_some() { parse_url(&kept, "url", &["http", "https"])? } else { url };
     Ok((kept, url, user))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = (*first == b'%')
-            .then(|| tail.get(..2))
-            .flatten()
-            .and_then(|pair| std::str::from_utf8(pair).ok());
-        match digits.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn method(fields: &mut Fields) -> Result<String, Invalid> {
