@@ -16,7 +16,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::{Resolver as Hickory, TokioResolver};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use crate::domain::address::{AllowList, Blocked, Host};
 
@@ -67,6 +67,23 @@ impl Guard {
         // A probe writes one small request; waiting to fill a packet would be measured as latency.
         socket.set_nodelay(true)?;
         Ok(socket.connect(address).await?)
+    }
+
+    /// The only way by which a probe sends datagrams: a socket that speaks with this address alone.
+    pub async fn datagrams(&self, address: SocketAddr) -> Result<UdpSocket, ConnectError> {
+        self.check(address).map_err(ConnectError::Blocked)?;
+        Ok(Self::any_datagrams(address).await?)
+    }
+
+    /// The same without a look at the address, for those that the operator of this machine chose.
+    pub async fn any_datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
+        let own: IpAddr = match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind((own, 0)).await?;
+        socket.connect(address).await?;
+        Ok(socket)
     }
 
     /// A client for webhooks and pings. Names go through the guard when they are resolved; addresses in
@@ -181,6 +198,7 @@ pub enum Family {
 pub struct Resolver {
     v4: Arc<TokioResolver>,
     v6: Arc<TokioResolver>,
+    servers: Arc<[SocketAddr]>,
 }
 
 /// Why a name has no address.
@@ -236,7 +254,20 @@ impl Resolver {
                     .with_options(options);
             builder.build().map(Arc::new).map_err(io::Error::other)
         };
-        Ok(Self { v4: build(LookupIpStrategy::Ipv4Only)?, v6: build(LookupIpStrategy::Ipv6Only)? })
+        let servers = config.name_servers().iter().map(|server| {
+            let port = server.connections.first().map_or(53, |connection| connection.port);
+            SocketAddr::new(server.ip, port)
+        });
+        Ok(Self {
+            v4: build(LookupIpStrategy::Ipv4Only)?,
+            v6: build(LookupIpStrategy::Ipv6Only)?,
+            servers: servers.collect(),
+        })
+    }
+
+    /// The name servers that are asked, in this order.
+    pub fn servers(&self) -> &[SocketAddr] {
+        &self.servers
     }
 
     /// The addresses of one family. Never uses a search list.

@@ -23,7 +23,8 @@ pub(super) struct Facts {
     /// Read to its end, or as far as it was asked for.
     pub(super) body: Option<Content>,
     pub(super) hops: Vec<Hop>,
-    /// Why a redirect was not followed, if that is worth a failure of its own.
+    /// Why a redirect was not followed, or what a response code of DNS means: told instead of the condition on
+    /// the status or the code that fails because of it.
     pub(super) stopped: Option<Failure>,
     /// The name of the response code of DNS, in capitals.
     pub(super) rcode: Option<String>,
@@ -152,9 +153,10 @@ fn condition_failure(
     let failed: Vec<(&&Assertion, &Judged)> =
         conditions.iter().zip(judged).filter(|(_, judged)| judged.holds == Some(false)).collect();
     let (_, first) = failed.first()?;
-    let status_failed =
-        failed.iter().any(|(assertion, _)| matches!(assertion.subject(), Subject::Status));
-    if let (true, Some(stopped)) = (status_failed, stopped) {
+    let fails = |of: fn(&Subject) -> bool| failed.iter().any(|(one, _)| of(one.subject()));
+    let status_failed = fails(|on| matches!(on, Subject::Status));
+    let answer_failed = status_failed || fails(|on| matches!(on, Subject::Rcode));
+    if let (true, Some(stopped)) = (answer_failed, stopped) {
         return Some(stopped.clone());
     }
     let class = if status_failed { Class::Status } else { Class::Assertion };
@@ -183,7 +185,7 @@ fn partly(assertion: &Assertion, seen: &Seen<'_>) -> Judged {
         | Subject::FinalUrl
         | Subject::Redirects => seen.status.is_some(),
         Subject::Banner => seen.banner.is_some(),
-        Subject::Rcode => seen.rcode.is_some(),
+        Subject::Rcode | Subject::Record(_) => seen.rcode.is_some(),
         _ => false,
     };
     match (there, seen.status) {

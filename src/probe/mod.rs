@@ -5,6 +5,7 @@
 
 mod conclude;
 mod dial;
+mod dns;
 mod grpc;
 mod http;
 mod reply;
@@ -125,6 +126,7 @@ pub async fn run_in_detail(
     let attempt = Attempt { check, ctx, start, timeout, deadline: start + timeout };
     match check {
         Check::Heartbeat(_) => not_probed(),
+        Check::Dns(check) => dns::run(&attempt, check, cancelled).await,
         Check::Grpc(check) => grpc::run(&attempt, check, cancelled).await,
         Check::Http(check) => http::run(&attempt, check, cancelled).await,
         Check::Tcp(check) => tcp::run(&attempt, check, cancelled).await,

@@ -1,6 +1,7 @@
 //! What one probe has seen so far: phases by a monotonic clock, and facts in the order they came.
 
 use std::net::IpAddr;
+use std::sync::OnceLock;
 
 use tokio::time::Instant;
 
@@ -42,7 +43,7 @@ pub(super) struct Trace {
     pub(super) resolved: Vec<IpAddr>,
     pub(super) certificate: Option<Certificate>,
     /// Whether a control name resolved, once that is known.
-    pub(super) control: Option<bool>,
+    pub(super) control: OnceLock<bool>,
 }
 
 impl Trace {
@@ -54,7 +55,7 @@ impl Trace {
             address: None,
             resolved: Vec::new(),
             certificate: None,
-            control: None,
+            control: OnceLock::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::compare::{contains, equals_one, number_of, text_of};
 use super::literal::Literal;
-use super::{Assertion, Op, Quantifier, Subject};
+use super::{Assertion, Op, Quantifier, Subject, names};
 use crate::domain::decimal::Decimal;
 use crate::domain::fields::kind_of;
 use crate::domain::observation::{Certificate, Judged};
@@ -131,7 +131,7 @@ impl Assertion {
     /// Here the operator is asked of each item as it stands, and the quantifier counts: `any ne x` holds as
     /// soon as one record is another.
     fn judge_each(&self, items: &[Item<'_>], quantifier: Quantifier) -> (bool, String) {
-        let holds = |item: &Item<'_>| match self.fit(item, false) {
+        let holds = |item: &Item<'_>| match self.fit_record(item) {
             Fit::Yes => !self.op.negative(),
             Fit::No => self.op.negative(),
             Fit::Unknowable(_) => false,
@@ -142,6 +142,18 @@ impl Assertion {
             Quantifier::None => !items.iter().any(holds),
         };
         (holds, show(items))
+    }
+
+    fn fit_record(&self, item: &Item<'_>) -> Fit {
+        match (item, &self.literal) {
+            (Item::Text(text), Literal::Values(values)) if self.as_names => {
+                equals_one(&Item::Text(&names::folded(text)), values, false)
+            }
+            (Item::Text(text), Literal::Part(Value::String(part))) if self.as_names => {
+                yes(names::contains(text, part))
+            }
+            _ => self.fit(item, false),
+        }
     }
 
     /// The positive form of the operator: `ne` asks here whether it is equal.

@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Op, Subject};
+use super::{Op, Subject, names, rcode};
 use crate::domain::Invalid;
 use crate::domain::decimal::Decimal;
 use crate::domain::fields::kind_of;
@@ -102,6 +102,29 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// The form in which names are compared. Patterns lose their case only.
+    pub(super) fn fold(&mut self) {
+        match self {
+            Literal::Values(values) => {
+                for value in values {
+                    if let Value::String(text) = value {
+                        *text = names::folded(text);
+                    }
+                }
+            }
+            Literal::Pattern(pattern) => {
+                let built = builder(pattern.as_str()).case_insensitive(true).build();
+                // What was built once is built again; else it stays as it was.
+                if let Ok(built) = built {
+                    *pattern = built;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn each<T>(
     value: &Value,
     read: impl Fn(&Value, &str) -> Result<T, Invalid>,
@@ -143,6 +166,10 @@ fn text_literal(on: &Subject, text: &str, field: &str) -> Result<String, Invalid
         Subject::HttpVersion if !["1.0", "1.1", "2"].contains(&text) => {
             Err(Invalid::given(field, text, "is not a version; known are 1.0, 1.1 and 2"))
         }
+        Subject::Rcode => rcode::known(text).map(str::to_owned).ok_or_else(|| {
+            let known = rcode::all();
+            Invalid::given(field, text, &format!("is not a response code; known are {known}"))
+        }),
         // Certificates are often shown with colons and in capitals.
         Subject::CertFingerprint => {
             let plain: String =
@@ -178,11 +205,25 @@ fn number(on: &Subject, value: &Value, field: &str) -> Result<Decimal, Invalid> 
     }
 }
 
+fn builder(text: &str) -> regex::RegexBuilder {
+    let mut builder = regex::RegexBuilder::new(text);
+    builder.size_limit(1 << 20).dfa_size_limit(1 << 20);
+    builder
+}
+
 fn pattern(value: &Value) -> Result<Regex, Invalid> {
     let Value::String(text) = value else {
         return Err(Invalid::new("value", format!("a pattern is text, not {}", kind_of(value))));
     };
     for_text(text).map_err(|why| Invalid::new("value", why))
+    if text.len() > 1_000 {
+        return Err(Invalid::new("value", "the pattern is longer than 1000 characters"));
+    }
+    builder(text).build().map_err(|error| {
+        let why = error.to_string();
+        let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Invalid::new("value", format!("is not a pattern: {last}"))
+    })
 }
 
 fn is_status_class(text: &str) -> bool {

@@ -4,7 +4,9 @@
 mod compare;
 mod judge;
 mod literal;
+mod names;
 mod path;
+pub(crate) mod rcode;
 
 use serde_json::{Map, Value};
 
@@ -27,6 +29,8 @@ pub struct Assertion {
     /// As it was written; null for `exists` and `absent`.
     value: Value,
     literal: Literal,
+    /// Records are compared as names are.
+    as_names: bool,
 }
 
 /// How many of several records a condition must hold for.
@@ -129,7 +133,7 @@ impl Assertion {
             "quantifier (of record)",
         ])?;
         let literal = Literal::read(&on, op, value.as_ref())?;
-        Ok(Self { on, op, value: value.unwrap_or(Value::Null), literal })
+        Ok(Self { on, op, value: value.unwrap_or(Value::Null), literal, as_names: false })
     }
 
     /// Reads a list, naming the element that is wrong: `[1].value`.
@@ -156,6 +160,7 @@ impl Assertion {
             op: Op::In,
             value: Value::from(vec!["2xx"]),
             literal: Literal::Statuses(vec![(200, 299)]),
+            as_names: false,
         }
     }
 
@@ -176,7 +181,28 @@ impl Assertion {
             op: Op::Ge,
             value: Value::from(days),
             literal: Literal::Number(Decimal::from(days)),
+            as_names: false,
         }
+    }
+
+    /// The rule that holds when no condition looks at the response code of DNS.
+    pub fn rcode_is_noerror() -> Self {
+        Self {
+            on: Subject::Rcode,
+            op: Op::Eq,
+            value: Value::from(rcode::NOERROR),
+            literal: Literal::Values(vec![Value::from(rcode::NOERROR)]),
+            as_names: false,
+        }
+    }
+
+    /// From now on a condition on records compares them as names: without case and last dot.
+    pub fn compare_as_names(&mut self) {
+        if !matches!(self.on, Subject::Record(_)) {
+            return;
+        }
+        self.as_names = true;
+        self.literal.fold();
     }
 
     pub fn subject(&self) -> &Subject {

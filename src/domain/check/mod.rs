@@ -22,6 +22,7 @@
 //!    remembers what must never leave it again. A filled check is not for storing or sending.
 
 mod dialogue;
+mod dns;
 mod grpc;
 mod headers;
 pub mod heartbeat;
@@ -50,6 +51,7 @@ use super::{Invalid, short};
 use self::heartbeat::HeartbeatCheck;
 
 pub use dialogue::{Sent, Step};
+pub use dns::{DnsCheck, NameServer, RecordType};
 pub use grpc::GrpcCheck;
 pub use headers::Header;
 pub use http::{Auth, HttpCheck, HttpVersion};
@@ -63,6 +65,7 @@ pub use websocket::WebsocketCheck;
 /// A check that is valid: every field was looked at when it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
+    Dns(Box<DnsCheck>),
     Grpc(Box<GrpcCheck>),
     Http(Box<HttpCheck>),
     Heartbeat(HeartbeatCheck),
@@ -73,7 +76,7 @@ pub enum Check {
 }
 
 /// The kinds that [`Check::parse`] knows.
-pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat", "http", "http", "https", "http", "tcp", "tcp", "tcps", "tcp", "tls", "tls", "smtp", "smtp", "smtps", "smtp", "ws", "websocket", "wss", "websocket", "grpc", "grpc", "grpc", "grpcs", "grpc"];
+pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat", "http", "http", "https", "http", "tcp", "tcp", "tcps", "tcp", "tls", "tls", "smtp", "smtp", "smtps", "smtp", "ws", "websocket", "wss", "websocket", "grpc", "grpc", "grpc", "grpcs", "grpc", "dns", "dns", "dns"];
 
 /// The kind of check that suits a URL by its scheme, if one does.
 pub fn kind_of_url(url: &str) -> Option<&'static str> {
@@ -96,6 +99,7 @@ impl Check {
         let mut fields = Fields::of(value, "")?;
         let kind = fields.required_string("kind")?;
         match kind.as_str() {
+            "dns" => DnsCheck::parse(fields).map(|check| Check::Dns(Box::new(check))),
             "grpc" => GrpcCheck::parse(fields).map(|check| Check::Grpc(Box::new(check))),
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
             heartbeat::KIND => HeartbeatCheck::parse(fields).map(Check::Heartbeat),
@@ -120,6 +124,7 @@ impl Check {
     fn inner(&self) -> &dyn Kind {
         match self {
             Check::Heartbeat(check) => check,
+            Check::Dns(check) => check.as_ref(),
             Check::Grpc(check) => check.as_ref(),
             Check::Http(check) => check.as_ref(),
             Check::Tcp(check) => check.as_ref(),
@@ -132,6 +137,7 @@ impl Check {
     fn inner_mut(&mut self) -> &mut dyn Kind {
         match self {
             Check::Heartbeat(check) => check,
+            Check::Dns(check) => check.as_mut(),
             Check::Grpc(check) => check.as_mut(),
             Check::Http(check) => check.as_mut(),
             Check::Tcp(check) => check.as_mut(),
@@ -231,6 +237,7 @@ impl utoipa::PartialSchema for Check {
         utoipa::openapi::schema::OneOfBuilder::new()
             .item(http::Described::schema())
             .item(heartbeat::Described::schema())
+            .item(dns::Described::schema())
             .item(grpc::Described::schema())
             .description(Some("What is checked; `kind` says which of these it is."))
             .into()

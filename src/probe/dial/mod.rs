@@ -16,7 +16,7 @@ use super::{Attempt, Context, Inner};
 use crate::domain::address::Host;
 use crate::domain::check::IpFamily;
 use crate::domain::observation::Class;
-use crate::net::{Family, LookupError};
+use crate::net::{ConnectError, Family, LookupError};
 
 pub(super) use tls::{Offer, TlsSettings, handshake_failure};
 
@@ -64,46 +64,109 @@ pub(super) async fn connect(
     Ok(stream)
 }
 
+/// The addresses of a host that may be connected to, at most 16, families in turn. For kinds that have no
+/// connection.
+pub(super) async fn addresses(
+    target: &Target,
+    attempt: &Attempt<'_>,
+    trace: &mut Trace,
+) -> Result<Vec<SocketAddr>, Failure> {
+    let found = match &target.host {
+        Host::Ip(ip) => vec![*ip],
+        Host::Name(name) => {
+            trace.enter(Stage::Resolve);
+            let found = resolve(name, target.family, attempt.ctx, attempt.deadline, trace).await;
+            trace.leave();
+            found?.ready
+        }
+    };
+    trace.resolved = found.clone();
+    let mut blocked = None;
+    let mut open = Vec::new();
+    for ip in race::in_turn(found) {
+        let address = SocketAddr::new(ip, target.port);
+        // A target without a port is a host as such.
+        let checked = match target.port {
+            0 => attempt.ctx.0.guard.check_ip(ip),
+            _ => attempt.ctx.0.guard.check(address),
+        };
+        match checked {
+            Ok(()) => open.push(address),
+            Err(refusal) => blocked = Some(refusal),
+        }
+    }
+    open.truncate(race::MOST_ATTEMPTS);
+    match blocked {
+        Some(blocked) if open.is_empty() => Err(race::blocked_failure(&blocked)),
+        _ => Ok(open),
+    }
+}
+
 /// The lookup, with the control name asked in time to know whose fault a failure is.
 async fn resolve(
     name: &str,
     family: IpFamily,
     ctx: &Context,
     deadline: Instant,
-    trace: &mut Trace,
+    trace: &Trace,
 ) -> Result<Candidates, Failure> {
     let lookup = both_families(name, family, &ctx.0);
+    match beside_control(lookup, ctx, deadline, trace).await {
+        Ok(found) => Ok(found),
+        Err(error) => Err(own_fault(ctx, trace).await.unwrap_or_else(|| dns_failure(name, &error))),
+    }
+}
+
+/// Runs what the agent's resolver is asked for. If that takes long, the control name is asked beside it, so that
+/// it is known at the deadline whether the resolver works at all.
+pub(super) async fn beside_control<T>(
+    work: impl Future<Output = T>,
+    ctx: &Context,
+    deadline: Instant,
+    trace: &Trace,
+) -> T {
     if ctx.0.control_names.is_empty() {
-        return lookup.await.map_err(|error| dns_failure(name, &error));
+        return work.await;
     }
     let patience = deadline.saturating_duration_since(Instant::now()) / 3;
     let control = async {
         tokio::time::sleep(patience).await;
-        control_resolves(&ctx.0).await
+        // Asked once only, so it is never set already.
+        let _ = trace.control.set(control_resolves(&ctx.0).await);
+        std::future::pending::<std::convert::Infallible>().await
     };
-    tokio::pin!(lookup, control);
-    let found = tokio::select! {
-        found = &mut lookup => found,
-        known = &mut control => {
-            trace.control = Some(known);
-            lookup.await
-        }
+    tokio::select! {
+        done = work => done,
+        never = control => match never {},
+    }
+}
+
+/// The failure that is this location's own, if no control name resolves either.
+pub(super) async fn own_fault(ctx: &Context, trace: &Trace) -> Option<Failure> {
+    if ctx.0.control_names.is_empty() {
+        return None;
+    }
+    let known = match trace.control.get() {
+        Some(known) => *known,
+        None => *trace.control.get_or_init({
+            let known = control_resolves(&ctx.0).await;
+            move || known
+        }),
     };
-    let error = match found {
-        Ok(found) => return Ok(found),
-        Err(error) => error,
-    };
-    let known = match trace.control {
-        Some(known) => known,
-        None => control_resolves(&ctx.0).await,
-    };
-    trace.control = Some(known);
-    if known { Err(dns_failure(name, &error)) } else { Err(resolver_failure(&ctx.0)) }
+    (!known).then(|| resolver_failure(&ctx.0))
+}
+
+/// The failure of a connection, or of a datagram's way.
+pub(super) fn connect_failure(address: SocketAddr, error: &ConnectError) -> Failure {
+    match error {
+        ConnectError::Blocked(blocked) => race::blocked_failure(blocked),
+        ConnectError::Io(error) => race::io_failure(address, error),
+    }
 }
 
 /// The failure of a lookup that the deadline ended.
 pub(super) fn lookup_timed_out(host: &str, ctx: &Context, trace: &Trace) -> Failure {
-    if !ctx.0.control_names.is_empty() && trace.control != Some(true) {
+    if !ctx.0.control_names.is_empty() && trace.control.get() != Some(&true) {
         return resolver_failure(&ctx.0);
     }
     dns_failure(host, &LookupError::Timeout)

@@ -20,7 +20,7 @@ use crate::probe::trace::{Failure, Trace};
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Names with hundreds of addresses exist; nobody learns more from the rest.
-const MOST_ATTEMPTS: usize = 16;
+pub(super) const MOST_ATTEMPTS: usize = 16;
 
 pub(super) async fn run(
     candidates: Candidates,
@@ -92,7 +92,7 @@ fn admit(
 }
 
 /// v6, v4, v6, v4, …
-fn in_turn(found: Vec<IpAddr>) -> Vec<IpAddr> {
+pub(super) fn in_turn(found: Vec<IpAddr>) -> Vec<IpAddr> {
     let (v6, v4): (Vec<IpAddr>, Vec<IpAddr>) = found.into_iter().partition(IpAddr::is_ipv6);
     let (mut v6, mut v4) = (v6.into_iter(), v4.into_iter());
     let mut out = Vec::new();
@@ -130,7 +130,7 @@ pub(super) fn blocked_failure(blocked: &Blocked) -> Failure {
     Failure::new(Class::BlockedAddress, blocked.by_agent())
 }
 
-fn io_failure(address: SocketAddr, error: &io::Error) -> Failure {
+pub(super) fn io_failure(address: SocketAddr, error: &io::Error) -> Failure {
     let address_text = shown(address);
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
