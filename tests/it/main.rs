@@ -55,6 +55,7 @@ mod platform;
 mod private_postgres;
 mod probe_cli;
 mod probe_dns;
+mod probe_dns_kind;
 mod probe_grpc;
 mod probe_hostile;
 mod probe_http;
