@@ -207,7 +207,7 @@ async fn what_was_found_is_shown_with_its_aliases() {
     let extra = json!({"name": "Shöp.example", "assertions": record("eq", "192.0.2.7")});
     let seen = in_detail(&Surroundings::default().context(), to(server.addr, extra)).await;
     assert_eq!(seen.outcome, Outcome::Pass, "{}", seen.message);
-    assert_eq!(facts(&seen, "question"), ["A xn--shp-sna.example"]);
+    assert_eq!(facts(&seen, "question"), ["A xn--shp-tna.example"]);
     assert_eq!(facts(&seen, "alias of"), ["cdn.test"]);
     assert_eq!(facts(&seen, "record"), ["192.0.2.7"]);
     assert_eq!(facts(&seen, "response code"), ["NOERROR"]);
