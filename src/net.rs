@@ -4,6 +4,8 @@
 //! The check is made on the address that is connected to, after the lookup, so neither a name that
 //! changes its mind between two lookups nor a redirect gets around it.
 
+mod echo;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use hickory_resolver::{Resolver as Hickory, TokioResolver};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use crate::domain::address::{AllowList, Blocked, Host};
+
+pub use echo::{EchoError, EchoSocket};
 
 /// Which addresses may be connected to. Cheap to clone.
 #[derive(Debug, Clone, Default)]

@@ -186,6 +186,7 @@ fn partly(assertion: &Assertion, seen: &Seen<'_>) -> Judged {
         | Subject::Redirects => seen.status.is_some(),
         Subject::Banner => seen.banner.is_some(),
         Subject::Rcode | Subject::Record(_) => seen.rcode.is_some(),
+        Subject::RttMs | Subject::LossPct => seen.loss_mpct.is_some(),
         _ => false,
     };
     match (there, seen.status) {

@@ -8,6 +8,7 @@ mod dial;
 mod dns;
 mod grpc;
 mod http;
+mod icmp;
 mod reply;
 mod smtp;
 mod starttls;
@@ -128,6 +129,7 @@ pub async fn run_in_detail(
         Check::Heartbeat(_) => not_probed(),
         Check::Dns(check) => dns::run(&attempt, check, cancelled).await,
         Check::Grpc(check) => grpc::run(&attempt, check, cancelled).await,
+        Check::Icmp(check) => icmp::run(&attempt, check, cancelled).await,
         Check::Http(check) => http::run(&attempt, check, cancelled).await,
         Check::Tcp(check) => tcp::run(&attempt, check, cancelled).await,
         Check::Tls(check) => tls::run(&attempt, check, cancelled).await,

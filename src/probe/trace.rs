@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -69,6 +70,20 @@ impl Trace {
     /// Ends the phase that runs.
     pub(super) fn leave(&mut self) {
         self.close(Instant::now());
+    }
+
+    /// Ends the phase that runs as if it had taken so many microseconds: for kinds that measure it themselves.
+    pub(super) fn took(&mut self, micros: u64) {
+        if let Some((stage, _)) = self.running.take()
+            && let Some(sum) = self.sums.get_mut(stage as usize)
+        {
+            *sum = Some(sum.unwrap_or(0) + micros);
+        }
+    }
+
+    /// All ended phases together.
+    pub(super) fn spent(&self) -> Duration {
+        Duration::from_micros(self.sums.iter().flatten().sum())
     }
 
     /// The phase that has not ended.

@@ -59,6 +59,7 @@ mod probe_dns_kind;
 mod probe_grpc;
 mod probe_hostile;
 mod probe_http;
+mod probe_icmp;
 mod probe_smtp;
 mod probe_tcp;
 mod probe_tls;

@@ -171,6 +171,7 @@ impl Assertion {
             op: Op::Eq,
             value: Value::from(status),
             literal: Literal::Statuses(vec![(status, status)]),
+            as_names: false,
         }
     }
 

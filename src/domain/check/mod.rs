@@ -27,6 +27,7 @@ mod grpc;
 mod headers;
 pub mod heartbeat;
 mod http;
+mod icmp;
 mod kind;
 mod secret;
 mod shared;
@@ -55,6 +56,7 @@ pub use dns::{DnsCheck, NameServer, RecordType};
 pub use grpc::GrpcCheck;
 pub use headers::Header;
 pub use http::{Auth, HttpCheck, HttpVersion};
+pub use icmp::IcmpCheck;
 pub use shared::{Endpoint, IpFamily, Tls};
 pub use smtp::{SmtpCheck, When};
 pub use starttls::Starttls;
@@ -67,6 +69,7 @@ pub use websocket::WebsocketCheck;
 pub enum Check {
     Dns(Box<DnsCheck>),
     Grpc(Box<GrpcCheck>),
+    Icmp(Box<IcmpCheck>),
     Http(Box<HttpCheck>),
     Heartbeat(HeartbeatCheck),
     Tcp(Box<TcpCheck>),
@@ -76,7 +79,25 @@ pub enum Check {
 }
 
 /// The kinds that [`Check::parse`] knows.
-pub const KINDS: &[&str] = &["http", "tcp", "tls", "smtp", "websocket", "heartbeat", "http", "http", "https", "http", "tcp", "tcp", "tcps", "tcp", "tls", "tls", "smtp", "smtp", "smtps", "smtp", "ws", "websocket", "wss", "websocket", "grpc", "grpc", "grpc", "grpcs", "grpc", "dns", "dns", "dns"];
+pub const KINDS: &[&str] =
+    &["http", "tcp", "tls", "dns", "icmp", "grpc", "websocket", "smtp", "heartbeat"];
+
+/// Schemes of URLs, and the kind of check that looks at such a one.
+const SCHEMES: &[(&str, &str)] = &[
+    ("http", "http"),
+    ("https", "http"),
+    ("tcp", "tcp"),
+    ("tcps", "tcp"),
+    ("tls", "tls"),
+    ("smtp", "smtp"),
+    ("smtps", "smtp"),
+    ("ws", "websocket"),
+    ("wss", "websocket"),
+    ("dns", "dns"),
+    ("icmp", "icmp"),
+    ("grpc", "grpc"),
+    ("grpcs", "grpc"),
+];
 
 /// The kind of check that suits a URL by its scheme, if one does.
 pub fn kind_of_url(url: &str) -> Option<&'static str> {
@@ -101,6 +122,7 @@ impl Check {
         match kind.as_str() {
             "dns" => DnsCheck::parse(fields).map(|check| Check::Dns(Box::new(check))),
             "grpc" => GrpcCheck::parse(fields).map(|check| Check::Grpc(Box::new(check))),
+            "icmp" => IcmpCheck::parse(fields).map(|check| Check::Icmp(Box::new(check))),
             "http" => HttpCheck::parse(fields).map(|check| Check::Http(Box::new(check))),
             heartbeat::KIND => HeartbeatCheck::parse(fields).map(Check::Heartbeat),
             "tcp" => TcpCheck::parse(fields).map(|check| Check::Tcp(Box::new(check))),
@@ -126,6 +148,7 @@ impl Check {
             Check::Heartbeat(check) => check,
             Check::Dns(check) => check.as_ref(),
             Check::Grpc(check) => check.as_ref(),
+            Check::Icmp(check) => check.as_ref(),
             Check::Http(check) => check.as_ref(),
             Check::Tcp(check) => check.as_ref(),
             Check::Tls(check) => check.as_ref(),
@@ -139,6 +162,7 @@ impl Check {
             Check::Heartbeat(check) => check,
             Check::Dns(check) => check.as_mut(),
             Check::Grpc(check) => check.as_mut(),
+            Check::Icmp(check) => check.as_mut(),
             Check::Http(check) => check.as_mut(),
             Check::Tcp(check) => check.as_mut(),
             Check::Tls(check) => check.as_mut(),
@@ -238,6 +262,7 @@ impl utoipa::PartialSchema for Check {
             .item(http::Described::schema())
             .item(heartbeat::Described::schema())
             .item(dns::Described::schema())
+            .item(icmp::Described::schema())
             .item(grpc::Described::schema())
             .description(Some("What is checked; `kind` says which of these it is."))
             .into()

@@ -256,9 +256,12 @@ fn worse(a: LookupError, b: LookupError) -> LookupError {
     if rank(&b) < rank(&a) { b } else { a }
 }
 
-/// A socket address as people write it.
+/// A socket address as people write it; without a port if there is none.
 fn shown(address: SocketAddr) -> String {
-    address.to_string()
+    match address.port() {
+        0 => address.ip().to_string(),
+        _ => address.to_string(),
+    }
 }
 
 /// Whether an address may be connected to, for connections that a proxy makes for us.

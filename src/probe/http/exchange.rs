@@ -85,6 +85,8 @@ fn http1() -> hyper::client::conn::http1::Builder {
     let mut builder = hyper::client::conn::http1::Builder::new();
     builder.max_headers(MAX_HEADERS).max_header_size(MAX_HEAD);
     builder
+}
+
 /// The failure of a probe that its deadline ended, by the phase that did not end.
 pub(in crate::probe) fn timed_out(attempt: &Attempt<'_>, host: &str, trace: &Trace) -> Failure {
     let limit = attempt.limit();

@@ -2797,6 +2797,106 @@ export interface components {
              * @example Europe/Berlin
              */
             zone: string | null;
+        } | {
+            /** @description On `rcode`, `record` (with `quantifier` any, all or none) and `latency_ms`; all must hold. */
+            assertions?: Record<string, unknown>[] | null;
+            /**
+             * @description `any`, `4` or `6`: of the way to a server that is given by name.
+             * @default any
+             */
+            ip_family: string | null;
+            /**
+             * @description `dns`
+             * @example dns
+             */
+            kind: string;
+            /**
+             * @description What is asked for. With type PTR an address may stand here too.
+             * @example example.com
+             */
+            name?: string | null;
+            /**
+             * @description Host or address, with `:port` unless that is 53; left out: the agent's own resolver.
+             * @example ns1.example.com
+             */
+            server?: string | null;
+            /**
+             * @description `udp` (a cut answer is fetched over TCP) or `tcp`.
+             * @default udp
+             */
+            transport: string | null;
+            /**
+             * @description `A` `AAAA` `CNAME` `MX` `NS` `TXT` `CAA` `SOA` `SRV` `PTR`
+             * @default A
+             * @example MX
+             */
+            type: string | null;
+            /**
+             * @description Instead of name, type, server and transport: `dns://[server[:port]]/name?type=MX&transport=tcp`. It is
+             *     given back as those.
+             */
+            url?: string | null;
+        } | {
+            /** @description On `rtt_ms` (the mean of the replies) and `loss_pct`; all must hold. */
+            assertions?: Record<string, unknown>[] | null;
+            /**
+             * Format: int32
+             * @description Echo requests of one attempt.
+             * @default 3
+             */
+            count: number | null;
+            /**
+             * @description `any`, `4` or `6`.
+             * @default any
+             */
+            ip_family: string | null;
+            /**
+             * @description `icmp`
+             * @example icmp
+             */
+            kind: string;
+            /**
+             * Format: int32
+             * @description Bytes in each request.
+             * @default 56
+             */
+            size: number | null;
+            /**
+             * @description `icmp://host`
+             * @example icmp://gw.example
+             */
+            url: string;
+        } | {
+            /**
+             * @description On `latency_ms`, `header` (of the answer, trailers included), `cert_days_left`, `cert_issuer`,
+             *     `cert_fingerprint`; all must hold.
+             */
+            assertions?: Record<string, unknown>[] | null;
+            /**
+             * @description `any`, `4` or `6`.
+             * @default any
+             */
+            ip_family: string | null;
+            /**
+             * @description `grpc`
+             * @example grpc
+             */
+            kind: string;
+            /** @description Name to value, or to a list of values, sent as headers. Values of names that end in `-bin` are base64. */
+            metadata?: Record<string, unknown> | null;
+            /**
+             * @description Which service is asked for; left out: the server as a whole.
+             * @example shop.orders.v1.Orders
+             */
+            service?: string | null;
+            /** @description `{"verify":true,"server_name":…,"min_days_left":…}`; for grpcs only. */
+            tls?: Record<string, unknown> | null;
+            /**
+             * @description `grpc://host:port` (HTTP/2 in plain text) or `grpcs://host[:port]` (TLS, 443 by default). A service may
+             *     stand behind it as a path.
+             * @example grpcs://orders.example
+             */
+            url: string;
         };
         /**
          * @description Failure classes.
