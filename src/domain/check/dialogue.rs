@@ -87,7 +87,7 @@ fn unescaped(text: &str) -> Result<Vec<u8>, String> {
                 let Some(byte) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
                     return Err("holds \\x without two hex digits after it".into());
                 };
-                (chars.next(), chars.next());
+                let _ = chars.nth(1);
                 byte
             }
             other => {
