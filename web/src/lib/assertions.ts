@@ -8,11 +8,12 @@ export interface Assertion {
   on: string;
   name?: string;
   path?: string;
+  quantifier?: string;
   op: string;
   value?: unknown;
 }
 
-/** One line of the form; `arg` is the header's name or the JSON path, `value` is text. */
+/** One line of the form; `arg` is the header's name, the JSON path or how many records, `value` is text. */
 export interface Line {
   on: string;
   arg: string;
@@ -22,7 +23,13 @@ export interface Line {
 
 type Kind = "status" | "number" | "text" | "json";
 
-export const subjects: readonly { on: string; word: string; kind: Kind; arg?: "name" | "path"; unit?: string }[] = [
+export const subjects: readonly {
+  on: string;
+  word: string;
+  kind: Kind;
+  arg?: "name" | "path" | "quantifier";
+  unit?: string;
+}[] = [
   { on: "status", word: "status", kind: "status" },
   { on: "latency_ms", word: "latency", kind: "number", unit: "ms" },
   { on: "body", word: "body", kind: "text" },
@@ -35,6 +42,11 @@ export const subjects: readonly { on: string; word: string; kind: Kind; arg?: "n
   { on: "final_url", word: "final address", kind: "text" },
   { on: "redirects", word: "redirects", kind: "number" },
   { on: "http_version", word: "HTTP version", kind: "text" },
+  { on: "record", word: "record", kind: "text", arg: "quantifier" },
+  { on: "rcode", word: "response code", kind: "text" },
+  { on: "rtt_ms", word: "round trip", kind: "number", unit: "ms" },
+  { on: "loss_pct", word: "loss", kind: "number", unit: "%" },
+  { on: "banner", word: "banner", kind: "text" },
 ];
 
 export const opWords: Record<string, string> = {
@@ -94,6 +106,8 @@ const ops: Record<Kind, readonly string[]> = {
 
 export const kindOf = (on: string): Kind => subjects.find((s) => s.on === on)?.kind ?? "text";
 export const argOf = (on: string) => subjects.find((s) => s.on === on)?.arg ?? null;
+/** What the argument of a subject is at first. */
+export const startOf = (on: string) => (argOf(on) === "quantifier" ? "any" : "");
 export const opsOf = (on: string): readonly string[] => ops[kindOf(on)];
 export const takesValue = (op: string) => op !== "exists" && op !== "absent";
 
@@ -116,7 +130,8 @@ export function hint(on: string, op: string): string {
 /** A line as the API takes it. Text that is not of the wanted type goes as it is, for the server to refuse. */
 export function toApi(line: Line): Assertion {
   const arg = argOf(line.on);
-  const out: Assertion = { on: line.on, ...(arg ? { [arg]: line.arg.trim() } : {}), op: line.op };
+  const said = arg && !(arg === "quantifier" && line.arg === startOf(line.on));
+  const out: Assertion = { on: line.on, ...(said ? { [arg]: line.arg.trim() } : {}), op: line.op };
   if (takesValue(line.op)) out.value = literalOf(line);
   return out;
 }
@@ -164,14 +179,26 @@ export function fromApi(a: Assertion): Line {
         : Array.isArray(a.value)
           ? a.value.join(", ")
           : String(a.value);
-  return { on: a.on, arg: a.name ?? a.path ?? "", op: a.op, value: takesValue(a.op) ? value : "" };
+  return {
+    on: a.on,
+    arg: a.name ?? a.path ?? a.quantifier ?? startOf(a.on),
+    op: a.op,
+    value: takesValue(a.op) ? value : "",
+  };
 }
 
 /** A condition in a few words: `status in 2xx`, `$.status is "ok"`. */
 export function words(a: Assertion): string {
   const line = fromApi(a);
   const subject = subjects.find((s) => s.on === a.on);
-  const what = a.on === "json" ? line.arg : a.on === "header" ? `header ${line.arg}` : (subject?.word ?? a.on);
+  const what =
+    a.on === "json"
+      ? line.arg
+      : a.on === "header"
+        ? `header ${line.arg}`
+        : a.on === "record"
+          ? `${line.arg === "any" ? "a" : line.arg === "all" ? "every" : "no"} record`
+          : (subject?.word ?? a.on);
   const unit = subject?.unit && takesValue(a.op) && !a.op.startsWith("len_") ? `\u00a0${subject.unit}` : "";
   return [what, opWords[a.op] ?? a.op, line.value + unit].filter((w) => w !== "").join(" ");
 }

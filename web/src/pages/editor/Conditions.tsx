@@ -1,16 +1,26 @@
 import { Select, TextInput } from "@mantine/core";
 import { Button } from "../../components/Button";
-import { argOf, hint, kindOf, opsOf, opWords, subjects, takesValue } from "../../lib/assertions";
+import { argOf, hint, kindOf, type Line, opsOf, opWords, startOf, subjects, takesValue } from "../../lib/assertions";
 import type { EditorForm } from "./form";
+import { kindOf as checkKind } from "./kinds";
+
+const quantifiers = [
+  { value: "any", label: "any" },
+  { value: "all", label: "every" },
+  { value: "none", label: "no" },
+];
 
 /** "It is well when": one line per condition, all must hold. */
 export function Conditions({ form, remark }: { form: EditorForm; remark: React.ReactNode }) {
   const lines = form.values.assertions;
+  const kind = checkKind(form.values.kind);
+  const offered = (on: string) =>
+    subjects.filter((s) => kind.subjects.includes(s.on) || s.on === on).map((s) => ({ value: s.on, label: s.word }));
   return (
     <fieldset>
       <legend>It is well when</legend>
       <div className="stack">
-        {lines.length === 0 && <p className="muted small">The final status is 2xx.</p>}
+        {lines.length === 0 && <p className="muted small">{kind.well}</p>}
         {lines.map((line, i) => {
           const arg = argOf(line.on);
           const at = `assertions.${i}`;
@@ -19,7 +29,7 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
             <div className={`line condition${arg ? " with-arg" : ""}`} key={i}>
               <Select
                 aria-label={`Subject ${n}`}
-                data={subjects.map((s) => ({ value: s.on, label: s.word }))}
+                data={offered(line.on)}
                 value={line.on}
                 error={form.errors[`${at}.on`]}
                 onChange={(on) => {
@@ -28,12 +38,20 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
                     ...line,
                     on,
                     op: opsOf(on).includes(line.op) ? line.op : (opsOf(on)[0] ?? "eq"),
-                    arg: argOf(on) ? line.arg : "",
+                    arg: argOf(on) === argOf(line.on) ? line.arg : startOf(on),
                   });
                   form.clearFieldError(`${at}.value`);
                 }}
               />
-              {arg && (
+              {arg === "quantifier" && (
+                <Select
+                  aria-label={`How many records ${n}`}
+                  data={quantifiers}
+                  allowDeselect={false}
+                  {...form.getInputProps(`${at}.arg`)}
+                />
+              )}
+              {(arg === "path" || arg === "name") && (
                 <TextInput
                   aria-label={`${arg === "path" ? "JSONPath" : "Header name"} ${n}`}
                   placeholder={arg === "path" ? "$.status" : "content-type"}
@@ -75,14 +93,7 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
           <button
             type="button"
             className="link"
-            onClick={() =>
-              form.insertListItem(
-                "assertions",
-                lines.some((l) => l.on === "status")
-                  ? { on: "body", arg: "", op: "contains", value: "" }
-                  : { on: "status", arg: "", op: "in", value: "2xx" },
-              )
-            }
+            onClick={() => form.insertListItem("assertions", next(kind.subjects, lines))}
           >
             Add a condition
           </button>
@@ -90,4 +101,10 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
       </div>
     </fieldset>
   );
+}
+
+/** A condition to begin with: on the likeliest thing that no condition looks at yet. */
+function next(offered: readonly string[], lines: Line[]): Line {
+  const on = offered.find((one) => !lines.some((line) => line.on === one)) ?? offered[0] ?? "latency_ms";
+  return { on, arg: startOf(on), op: opsOf(on)[0] ?? "eq", value: on === "status" ? "2xx" : "" };
 }

@@ -10,6 +10,7 @@ import { Refusal } from "../../components/Status";
 import { daysRule } from "../../lib/certificates";
 import { showRefusal } from "../../lib/formErrors";
 import { millis } from "../../lib/format";
+import type { Line } from "../../lib/assertions";
 import { parseLabels } from "../../lib/labels";
 import { tell } from "../../lib/tell";
 import { CallingCard } from "./CallingCard";
@@ -18,7 +19,7 @@ import { dropDraft, keepDraft } from "./draft";
 import { ExpectCard } from "./ExpectCard";
 import type { EditorForm } from "./form";
 import { KindChoice } from "./KindChoice";
-import { kindOf } from "./kinds";
+import { asKind, kindOf } from "./kinds";
 import { ParentsField } from "./ParentsField";
 import { PolicyFields } from "./PolicyFields";
 import { Several } from "./Several";
@@ -132,7 +133,7 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
           }}
           noValidate
         >
-          {!monitor && <KindChoice kind={v.kind} choose={(kind) => form.setFieldValue("kind", kind)} />}
+          {!monitor && <KindChoice kind={v.kind} choose={(kind) => form.setValues(asKind(v, kind))} />}
           {form.errors.kind && <Refusal>{form.errors.kind}</Refusal>}
           <kind.Target form={form} fresh={!monitor} several={setSeveral} />
           <div className="fields">
@@ -254,9 +255,10 @@ export function Editor({ start, monitor, tryAtOnce, reload }: Props) {
                 batch={attempt.batch}
                 error={attempt.error}
                 busy={attempt.busy}
-                ready={v.url.trim() !== ""}
+                ready={kind.begun(v)}
                 run={attempt.run}
                 limit_ms={latencyLimit(v)}
+                add={(line) => addCondition(form, line)}
               />
               <ExpectCard
                 interval_s={v.interval_s || 60}
@@ -297,6 +299,15 @@ function latencyLimit(v: Values): number | null {
   const line = v.assertions.find((a) => a.on === "latency_ms" && (a.op === "le" || a.op === "lt"));
   const limit = Number(line?.value);
   return line && limit > 0 ? limit : v.slow_ms === "" ? null : v.slow_ms;
+}
+
+/** Adds a condition, or puts it in the place of the one that says the same of the same thing. */
+function addCondition(form: EditorForm, line: Line) {
+  const at = form.values.assertions.findIndex(
+    (a) => a.on === line.on && a.arg === line.arg && (a.op === line.op || a.value.trim() === ""),
+  );
+  if (at >= 0) form.setFieldValue(`assertions.${at}`, line);
+  else form.insertListItem("assertions", line);
 }
 
 function setLatency(form: EditorForm, ms: number) {

@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { addressesOf, completeUrl, nameFor } from "./address";
 import type { EditorForm } from "./form";
-import type { TargetProps } from "./kinds";
+import { asKind, kindOfUrl, type TargetProps } from "./kinds";
 import { ConnectionFields, RequestFields } from "./RequestFields";
 
 /** The address that is looked at. */
@@ -9,6 +9,11 @@ export function HttpTarget({ form, fresh, several }: TargetProps) {
   const v = form.values;
   const complete = () => {
     if (v.url.trim() === "") return;
+    const kind = kindOfUrl(v.url);
+    if (fresh && kind !== null && kind !== "http") {
+      form.setValues({ ...asKind(v, kind), url: v.url.trim() });
+      return;
+    }
     if (v.name.trim() === "") form.setFieldValue("name", nameFor(v.url));
     form.setFieldValue("url", completeUrl(v.url));
   };

@@ -1,6 +1,6 @@
 import { NumberInput, PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
-import { Button } from "../../components/Button";
 import type { EditorForm } from "./form";
+import { HeaderLines } from "./HeaderLines";
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -38,38 +38,7 @@ export function RequestFields({ form }: { form: EditorForm }) {
             secret.
           </p>
         )}
-        <fieldset>
-          <legend>Headers</legend>
-          <div className="stack">
-            {v.headers.map((_, i) => (
-              <div className="line" key={i}>
-                <TextInput
-                  aria-label={`Name of header ${i + 1}`}
-                  placeholder="x-name"
-                  {...form.getInputProps(`headers.${i}.name`)}
-                />
-                <TextInput
-                  aria-label={`Value of header ${i + 1}`}
-                  placeholder="value"
-                  {...form.getInputProps(`headers.${i}.value`)}
-                />
-                <Button compact aria-label={`Remove header ${i + 1}`} onClick={() => form.removeListItem("headers", i)}>
-                  ×
-                </Button>
-              </div>
-            ))}
-            {form.errors.headers && <p className="refusal">{form.errors.headers}</p>}
-            <div>
-              <button
-                type="button"
-                className="link"
-                onClick={() => form.insertListItem("headers", { name: "", value: "" })}
-              >
-                Add a header
-              </button>
-            </div>
-          </div>
-        </fieldset>
+        <HeaderLines form={form} />
         {v.method !== "GET" && v.method !== "HEAD" && (
           <Textarea label="Body" autosize minRows={2} maxRows={12} {...form.getInputProps("body")} />
         )}

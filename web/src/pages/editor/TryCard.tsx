@@ -6,10 +6,11 @@ import { Card } from "../../components/Card";
 import { PhaseBar, PhaseLegend, phaseAxis } from "../../components/PhaseBars";
 import { StateWord } from "../../components/StateMark";
 import { Empty, Failed } from "../../components/Status";
-import { opWords } from "../../lib/assertions";
+import { type Line, opWords } from "../../lib/assertions";
 import { duration, list, micros, millis } from "../../lib/format";
 import { useNow } from "../../lib/ticker";
 import { epoch } from "../../lib/time";
+import { SeenParts } from "./SeenParts";
 
 type Batch = Schemas["ProbeBatch"];
 type Result = Schemas["ProbeResult"];
@@ -135,6 +136,7 @@ export function TryCard(props: {
   ready: boolean;
   run: () => void;
   limit_ms: number | null;
+  add: (line: Line) => void;
 }) {
   const now = useNow();
   const batch = props.batch;
@@ -162,7 +164,10 @@ export function TryCard(props: {
     >
       {props.error ? <Failed error={props.error} /> : null}
       {batch ? (
-        <ProbeTable batch={batch} limit_ms={props.limit_ms} now={now} />
+        <>
+          <ProbeTable batch={batch} limit_ms={props.limit_ms} now={now} />
+          <SeenParts results={batch.results} add={props.add} />
+        </>
       ) : (
         !props.error && <Empty>Every location asks once, and its answer appears here with its phases.</Empty>
       )}

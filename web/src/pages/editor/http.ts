@@ -1,7 +1,7 @@
-import { type Assertion, fromApi, toApi } from "../../lib/assertions";
 import { completeUrl, nameFor } from "./address";
 import { HttpMore, HttpTarget } from "./HttpFields";
 import type { Kind } from "./kinds";
+import { commonFrom, commonOf, headersFrom, headersOf, tlsFrom, tlsOf } from "./parts";
 import type { Values } from "./values";
 
 export const http: Kind = {
@@ -9,18 +9,30 @@ export const http: Kind = {
   label: "HTTP",
   says: "an address answers as it should",
   probed: true,
+  subjects: [
+    "status",
+    "latency_ms",
+    "body",
+    "json",
+    "header",
+    "size",
+    "cert_days_left",
+    "cert_issuer",
+    "cert_fingerprint",
+    "final_url",
+    "redirects",
+    "http_version",
+  ],
+  well: "The final status is 2xx.",
   begun: (v) => v.url.trim() !== "",
   toCheck,
   fromCheck: (take) => {
     const auth = take<{ basic?: { username: string; password: string }; bearer?: string }>("auth", {});
-    const { verify, server_name, min_days_left, ...otherTls } = take<Record<string, unknown>>("tls", {});
     const maxBody = take<number | "">("max_body", "");
     return {
       url: take("url", ""),
       method: take("method", "GET"),
-      headers: Object.entries(take<Record<string, string | string[]>>("headers", {})).flatMap(([name, value]) =>
-        [value].flat().map((v) => ({ name, value: v })),
-      ),
+      headers: headersFrom(take<Record<string, string | string[]>>("headers", {})),
       body: take("body", ""),
       auth: auth.basic ? "basic" : auth.bearer !== undefined ? "bearer" : "none",
       username: auth.basic?.username ?? "",
@@ -30,13 +42,9 @@ export const http: Kind = {
       max_redirects: take<number | "">("max_redirects", ""),
       http_version: take("http_version", "auto"),
       proxy: take("proxy", ""),
-      verify: verify !== false,
-      server_name: (server_name as string | undefined) ?? "",
-      min_days_left: (min_days_left as number | undefined) ?? "",
-      tls_rest: otherTls,
-      ip_family: take("ip_family", "any"),
+      ...tlsFrom(take),
       max_body_kib: maxBody === "" ? "" : Math.round(maxBody / 1024),
-      assertions: take<Assertion[]>("assertions", []).map(fromApi),
+      ...commonFrom(take),
     };
   },
   name: (v) => nameFor(v.url),
@@ -46,8 +54,8 @@ export const http: Kind = {
 
 function toCheck(v: Values): Record<string, unknown> {
   const check: Record<string, unknown> = { url: completeUrl(v.url), method: v.method };
-  const headers = v.headers.filter((h) => h.name.trim() !== "");
-  if (headers.length > 0) check.headers = headersOf(headers);
+  const headers = headersOf(v.headers);
+  if (headers) check.headers = headers;
   if (v.body !== "") check.body = v.body;
   if (v.auth === "basic") check.auth = { basic: { username: v.username, password: v.password } };
   if (v.auth === "bearer") check.auth = { bearer: v.token };
@@ -55,27 +63,6 @@ function toCheck(v: Values): Record<string, unknown> {
   if (v.max_redirects !== "") check.max_redirects = v.max_redirects;
   if (v.http_version !== "auto") check.http_version = v.http_version;
   if (v.proxy.trim() !== "") check.proxy = v.proxy.trim();
-  const tls = {
-    ...v.tls_rest,
-    ...(v.verify ? {} : { verify: false }),
-    ...(v.server_name.trim() === "" ? {} : { server_name: v.server_name.trim() }),
-    ...(v.min_days_left === "" ? {} : { min_days_left: v.min_days_left }),
-  };
-  if (Object.keys(tls).length > 0) check.tls = tls;
-  if (v.ip_family !== "any") check.ip_family = v.ip_family;
   if (v.max_body_kib !== "") check.max_body = v.max_body_kib * 1024;
-  const assertions = v.assertions.map(toApi);
-  if (assertions.length > 0) check.assertions = assertions;
-  return check;
-}
-
-/** `{"name": "value"}`, or a list for a name that stands more than once. */
-function headersOf(headers: Values["headers"]): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {};
-  for (const { name, value } of headers) {
-    const key = name.trim();
-    const before = out[key];
-    out[key] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
-  }
-  return out;
+  return { ...check, ...tlsOf(v), ...commonOf(v) };
 }

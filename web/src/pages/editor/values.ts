@@ -32,6 +32,23 @@ export interface Values {
   ip_family: string;
   max_body_kib: number | "";
   assertions: Line[];
+  /** What is said and heard on a TCP connection. */
+  dialogue: { step: "send" | "expect" | "reject"; text: string }[];
+  /** Whose way of asking for TLS is used, empty: none; of a mail server, when it has to offer TLS. */
+  starttls: string;
+  ehlo_name: string;
+  subprotocol: string;
+  send: string;
+  expect: string;
+  record_name: string;
+  record_type: string;
+  server: string;
+  transport: string;
+  /** Echo requests. */
+  count: number | "";
+  /** Bytes of an echo request. */
+  size: number | "";
+  service: string;
   /** How a heartbeat is due. */
   due: "every" | "cron";
   period_s: number | "";
@@ -110,6 +127,19 @@ export const fresh: Values = {
   ip_family: "any",
   max_body_kib: "",
   assertions: [{ on: "status", arg: "", op: "in", value: "2xx" }],
+  dialogue: [],
+  starttls: "",
+  ehlo_name: "",
+  subprotocol: "",
+  send: "",
+  expect: "",
+  record_name: "",
+  record_type: "A",
+  server: "",
+  transport: "udp",
+  count: "",
+  size: "",
+  service: "",
   due: "every",
   period_s: 86_400,
   cron: "",
@@ -241,7 +271,9 @@ export function fieldOf(path: string): string | null {
   const p = path.replace(/^check\./, "");
   const condition = /^assertions\[(\d+)\](?:\.(\w+))?/.exec(p);
   if (condition) {
-    const part = { on: "on", op: "op", value: "value", name: "arg", path: "arg" }[condition[2] ?? "value"] ?? "value";
+    const part =
+      { on: "on", op: "op", value: "value", name: "arg", path: "arg", quantifier: "arg" }[condition[2] ?? "value"] ??
+      "value";
     return `assertions.${condition[1]}.${part}`;
   }
   const policy = /^policy\.(.+)$/.exec(path)?.[1];
@@ -251,7 +283,10 @@ export function fieldOf(path: string): string | null {
     if (policy.startsWith("quorum")) return "quorum";
     return overrides.includes(policy as Override) ? `overrides.${policy}` : policy === "preset" ? "preset" : null;
   }
-  if (p.startsWith("headers")) return "headers";
+  const step = /^dialogue\[(\d+)\]/.exec(p);
+  if (step) return `dialogue.${step[1]}.text`;
+  if (path.startsWith("check.name")) return "record_name";
+  if (p.startsWith("headers") || p.startsWith("metadata")) return "headers";
   if (p.startsWith("auth")) return p.includes("bearer") ? "token" : p.includes("username") ? "username" : "password";
   if (p.startsWith("tls"))
     return p.endsWith("server_name") ? "server_name" : p.endsWith("min_days_left") ? "min_days_left" : "verify";
@@ -262,7 +297,11 @@ export function fieldOf(path: string): string | null {
   if (path.startsWith("certificate_days")) return "certificate_days";
   if (path.startsWith("depends_on")) return "depends_on";
   if (p === "kind") return "kind";
-  const names: Record<string, string> = { follow_redirects: "follow", max_body: "max_body_kib" };
+  const names: Record<string, string> = {
+    follow_redirects: "follow",
+    max_body: "max_body_kib",
+    type: "record_type",
+  };
   const known = [
     "name",
     "group",
@@ -273,6 +312,17 @@ export function fieldOf(path: string): string | null {
     "http_version",
     "proxy",
     "ip_family",
+    "dialogue",
+    "starttls",
+    "ehlo_name",
+    "subprotocol",
+    "send",
+    "expect",
+    "server",
+    "transport",
+    "count",
+    "size",
+    "service",
     "period_s",
     "cron",
     "zone",

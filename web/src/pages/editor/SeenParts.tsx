@@ -69,9 +69,9 @@ function Offers({ offers, add }: { offers: Suggestion[]; add: (line: Line) => vo
   return (
     <div className="stack tight">
       <h3 className="small">Make what was seen a condition</h3>
-      <ul className="plain">
+      <ul>
         {(all ? offers : offers.slice(0, FIRST)).map(({ what, seen, line }) => (
-          <li key={`${line.on} ${line.arg} ${line.value}`} className="row between">
+          <li key={`${line.on} ${line.arg} ${line.value}`} className="row">
             <span className="break small">
               <span className="soft">{what}</span> <code>{seen}</code>
             </span>

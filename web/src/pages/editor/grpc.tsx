@@ -1,0 +1,70 @@
+import { TextInput } from "@mantine/core";
+import { HeaderLines } from "./HeaderLines";
+import type { Kind, TargetProps } from "./kinds";
+import {
+  AddressField,
+  commonFrom,
+  commonOf,
+  endpointName,
+  FamilyField,
+  headersFrom,
+  headersOf,
+  TlsParts,
+  tlsFrom,
+  tlsOf,
+} from "./parts";
+
+/** A gRPC server that says it is serving. */
+export const grpc: Kind = {
+  kind: "grpc",
+  label: "gRPC health",
+  says: "a gRPC service says it is serving",
+  probed: true,
+  subjects: ["latency_ms", "header", "cert_days_left", "cert_issuer", "cert_fingerprint"],
+  well: "grpc.health.v1 says SERVING.",
+  begun: (v) => v.url.trim() !== "",
+  toCheck: (v) => {
+    const metadata = headersOf(v.headers);
+    return {
+      url: v.url.trim(),
+      ...(v.service.trim() === "" ? {} : { service: v.service.trim() }),
+      ...(metadata ? { metadata } : {}),
+      ...(/^grpcs:/i.test(v.url.trim()) ? tlsOf(v) : {}),
+      ...commonOf(v),
+    };
+  },
+  fromCheck: (take) => ({
+    url: take("url", ""),
+    service: take("service", ""),
+    headers: headersFrom(take<Record<string, string | string[]>>("metadata", {})),
+    ...tlsFrom(take),
+    ...commonFrom(take),
+  }),
+  name: (v) => endpointName(v.url),
+  Target: ({ form, fresh }: TargetProps) => (
+    <div className="fields">
+      <AddressField
+        form={form}
+        fresh={fresh}
+        placeholder="grpcs://orders.example"
+        description="grpc://host:port in plain text, or grpcs://host for TLS."
+      />
+      <TextInput
+        label="Service"
+        placeholder="the server as a whole"
+        classNames={{ input: "mono-input" }}
+        {...form.getInputProps("service")}
+      />
+    </div>
+  ),
+  More: ({ form }) => (
+    <details open={form.values.headers.length > 0 || undefined}>
+      <summary>Connection</summary>
+      <div className="form">
+        <HeaderLines form={form} word="entry" />
+        <FamilyField form={form} />
+        {/^grpcs:/i.test(form.values.url.trim()) && <TlsParts form={form} days="not looked at" />}
+      </div>
+    </details>
+  ),
+};
