@@ -51,6 +51,7 @@ mod notify_channels;
 mod notify_mail;
 mod notify_outbox;
 mod notify_webhook;
+mod parity;
 mod platform;
 mod private_postgres;
 mod probe_cli;
