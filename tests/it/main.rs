@@ -57,6 +57,7 @@ mod private_postgres;
 mod probe_cli;
 mod probe_dns;
 mod probe_dns_kind;
+mod probe_flood;
 mod probe_grpc;
 mod probe_hostile;
 mod probe_http;
