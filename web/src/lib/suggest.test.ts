@@ -41,7 +41,7 @@ test("latency gets room, and records and banners of other kinds are offered", ()
     {},
     {
       facts: [
-        { label: "rcode", value: "NOERROR" },
+        { label: "response code", value: "NOERROR" },
         { label: "record", value: "192.0.2.1" },
         { label: "banner", value: "220 mail ready" },
       ],

@@ -31,7 +31,7 @@ export function suggestions(seen: Observation): Suggestion[] {
     add("status", String(seen.status), { on: "status", arg: "", op: "eq", value: String(seen.status) });
   for (const { label, value } of evidence?.facts ?? []) {
     if (label === "record") add("record", value, { on: "record", arg: "any", op: "eq", value });
-    if (label === "rcode") add("response code", value, { on: "rcode", arg: "", op: "eq", value });
+    if (label === "response code") add("response code", value, { on: "rcode", arg: "", op: "eq", value });
     if (label === "banner") add("banner", value, { on: "banner", arg: "", op: "contains", value: value.trim() });
   }
   const total = seen.phases_us?.total;

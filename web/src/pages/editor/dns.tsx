@@ -1,6 +1,6 @@
 import { Select, TextInput } from "@mantine/core";
-import { type Assertion, fromApi, toApi } from "../../lib/assertions";
 import type { Kind, TargetProps } from "./kinds";
+import { commonFrom, commonOf, FamilyField } from "./parts";
 
 const types = ["A", "AAAA", "CNAME", "MX", "NS", "TXT", "CAA", "SOA", "SRV", "PTR"];
 
@@ -13,22 +13,19 @@ export const dns: Kind = {
   subjects: ["record", "rcode", "latency_ms"],
   well: "The name server answers NOERROR.",
   begun: (v) => v.record_name.trim() !== "",
-  toCheck: (v) => {
-    const assertions = v.assertions.map(toApi);
-    return {
-      name: v.record_name.trim(),
-      type: v.record_type,
-      ...(v.server.trim() === "" ? {} : { server: v.server.trim() }),
-      ...(v.transport === "udp" ? {} : { transport: v.transport }),
-      ...(assertions.length > 0 ? { assertions } : {}),
-    };
-  },
+  toCheck: (v) => ({
+    name: v.record_name.trim(),
+    type: v.record_type,
+    ...(v.server.trim() === "" ? {} : { server: v.server.trim() }),
+    ...(v.transport === "udp" ? {} : { transport: v.transport }),
+    ...commonOf(v),
+  }),
   fromCheck: (take) => ({
     record_name: take("name", ""),
     record_type: take("type", "A"),
     server: take("server", ""),
     transport: take("transport", "udp"),
-    assertions: take<Assertion[]>("assertions", []).map(fromApi),
+    ...commonFrom(take),
   }),
   name: (v) => (v.record_name.trim() === "" ? "" : `${v.record_name.trim()} ${v.record_type}`),
   Target: ({ form, fresh }: TargetProps) => (
@@ -55,15 +52,18 @@ export const dns: Kind = {
     <details>
       <summary>Connection</summary>
       <div className="form">
-        <Select
-          label="Transport"
-          data={[
-            { value: "udp", label: "UDP, and TCP for long answers" },
-            { value: "tcp", label: "TCP" },
-          ]}
-          allowDeselect={false}
-          {...form.getInputProps("transport")}
-        />
+        <div className="fields">
+          <Select
+            label="Transport"
+            data={[
+              { value: "udp", label: "UDP, and TCP for long answers" },
+              { value: "tcp", label: "TCP" },
+            ]}
+            allowDeselect={false}
+            {...form.getInputProps("transport")}
+          />
+          <FamilyField form={form} />
+        </div>
       </div>
     </details>
   ),

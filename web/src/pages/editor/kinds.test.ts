@@ -35,6 +35,7 @@ const checks: Record<string, unknown>[] = [
     type: "MX",
     server: "192.0.2.53",
     transport: "tcp",
+    ip_family: "4",
     assertions: [
       { on: "record", quantifier: "none", op: "eq", value: "10 old.example" },
       { on: "record", op: "exists" },
