@@ -12,7 +12,10 @@ import {
   TlsParts,
   tlsFrom,
   tlsOf,
+  withScheme,
 } from "./parts";
+
+const EXAMPLE = "grpcs://orders.example";
 
 /** A gRPC server that says it is serving. */
 export const grpc: Kind = {
@@ -26,10 +29,10 @@ export const grpc: Kind = {
   toCheck: (v) => {
     const metadata = headersOf(v.headers);
     return {
-      url: v.url.trim(),
+      url: withScheme(v.url, EXAMPLE),
       ...(v.service.trim() === "" ? {} : { service: v.service.trim() }),
       ...(metadata ? { metadata } : {}),
-      ...(/^grpcs:/i.test(v.url.trim()) ? tlsOf(v) : {}),
+      ...(/^grpcs:/i.test(withScheme(v.url, EXAMPLE)) ? tlsOf(v) : {}),
       ...commonOf(v),
     };
   },
@@ -46,7 +49,7 @@ export const grpc: Kind = {
       <AddressField
         form={form}
         fresh={fresh}
-        placeholder="grpcs://orders.example"
+        placeholder={EXAMPLE}
         description="grpc://host:port in plain text, or grpcs://host for TLS."
       />
       <TextInput
@@ -63,7 +66,7 @@ export const grpc: Kind = {
       <div className="form">
         <HeaderLines form={form} word="entry" />
         <FamilyField form={form} />
-        {/^grpcs:/i.test(form.values.url.trim()) && <TlsParts form={form} days="not looked at" />}
+        {/^grpcs:/i.test(withScheme(form.values.url, EXAMPLE)) && <TlsParts form={form} days="not looked at" />}
       </div>
     </details>
   ),

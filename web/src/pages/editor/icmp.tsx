@@ -1,6 +1,8 @@
 import { NumberInput } from "@mantine/core";
 import type { Kind, TargetProps } from "./kinds";
-import { AddressField, commonFrom, commonOf, endpointName, FamilyField } from "./parts";
+import { AddressField, commonFrom, commonOf, endpointName, FamilyField, withScheme } from "./parts";
+
+const EXAMPLE = "icmp://gw.example";
 
 /** A host that answers echo requests. */
 export const icmp: Kind = {
@@ -12,7 +14,7 @@ export const icmp: Kind = {
   well: "At least one reply comes.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
-    url: v.url.trim(),
+    url: withScheme(v.url, EXAMPLE),
     ...(v.count === "" ? {} : { count: v.count }),
     ...(v.size === "" ? {} : { size: v.size }),
     ...commonOf(v),
@@ -28,7 +30,7 @@ export const icmp: Kind = {
     <AddressField
       form={form}
       fresh={fresh}
-      placeholder="icmp://gw.example"
+      placeholder={EXAMPLE}
       description="A host name or an address. Agents need leave to send echo requests; without it they say so."
     />
   ),

@@ -31,14 +31,19 @@ export function AddressField({
       required
       {...form.getInputProps("url")}
       onBlur={() => {
-        const scheme = placeholder.split("://")[0] ?? "";
-        const url = v.url.trim();
-        if (url === "") return;
-        form.setFieldValue("url", /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `${scheme}://${url}`);
-        if (v.name.trim() === "") form.setFieldValue("name", endpointName(url));
+        if (v.url.trim() === "") return;
+        form.setFieldValue("url", withScheme(v.url, placeholder));
+        if (v.name.trim() === "") form.setFieldValue("name", endpointName(v.url));
       }}
     />
   );
+}
+
+/** An address with the scheme that people leave out: that of the example. */
+export function withScheme(url: string, example: string): string {
+  const text = url.trim();
+  if (text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+  return `${example.split("://")[0]}://${text}`;
 }
 
 /** Host and port without the scheme: what people call such a monitor. */

@@ -1,6 +1,18 @@
 import { Select, TextInput } from "@mantine/core";
 import type { Kind, TargetProps } from "./kinds";
-import { AddressField, commonFrom, commonOf, endpointName, FamilyField, TlsParts, tlsFrom, tlsOf } from "./parts";
+import {
+  AddressField,
+  commonFrom,
+  commonOf,
+  endpointName,
+  FamilyField,
+  TlsParts,
+  tlsFrom,
+  tlsOf,
+  withScheme,
+} from "./parts";
+
+const EXAMPLE = "smtp://mail.example";
 
 const choices = [
   { value: "required", label: "must be offered" },
@@ -20,7 +32,7 @@ export const smtp: Kind = {
   well: "The server greets, answers EHLO, and TLS is as asked.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
-    url: v.url.trim(),
+    url: withScheme(v.url, EXAMPLE),
     ...(isPlain(v.url) && v.starttls !== "required" ? { starttls: v.starttls } : {}),
     ...(v.ehlo_name.trim() === "" ? {} : { ehlo_name: v.ehlo_name.trim() }),
     ...(isPlain(v.url) && v.starttls === "never" ? {} : tlsOf(v)),
@@ -38,7 +50,7 @@ export const smtp: Kind = {
     <AddressField
       form={form}
       fresh={fresh}
-      placeholder="smtp://mail.example"
+      placeholder={EXAMPLE}
       description="smtp://host (port 25, or :587), or smtps://host for TLS from the first byte (port 465)."
     />
   ),

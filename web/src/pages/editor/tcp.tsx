@@ -2,8 +2,20 @@ import { Select, TextInput } from "@mantine/core";
 import { Button } from "../../components/Button";
 import type { EditorForm } from "./form";
 import type { Kind, TargetProps } from "./kinds";
-import { AddressField, commonFrom, commonOf, endpointName, FamilyField, TlsParts, tlsFrom, tlsOf } from "./parts";
+import {
+  AddressField,
+  commonFrom,
+  commonOf,
+  endpointName,
+  FamilyField,
+  TlsParts,
+  tlsFrom,
+  tlsOf,
+  withScheme,
+} from "./parts";
 import type { Values } from "./values";
+
+const EXAMPLE = "tcp://db.example:5432";
 
 export const starttlsChoices = [
   { value: "", label: "no" },
@@ -27,7 +39,7 @@ export const tcp: Kind = {
   well: "The connection opens, and the dialogue goes through.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
-    url: v.url.trim(),
+    url: withScheme(v.url, EXAMPLE),
     ...(v.starttls === "" ? {} : { starttls: v.starttls }),
     ...(v.dialogue.length > 0 ? { dialogue: v.dialogue.map(({ step, text }) => ({ [step]: text })) } : {}),
     ...(isEncrypted(v) ? tlsOf(v) : {}),
@@ -46,7 +58,7 @@ export const tcp: Kind = {
       <AddressField
         form={form}
         fresh={fresh}
-        placeholder="tcp://db.example:5432"
+        placeholder={EXAMPLE}
         description="tcp://host:port, or tcps://host:port for TLS from the first byte."
       />
       <Dialogue form={form} />

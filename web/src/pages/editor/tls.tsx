@@ -1,7 +1,19 @@
 import { Select } from "@mantine/core";
 import type { Kind, TargetProps } from "./kinds";
-import { AddressField, commonFrom, commonOf, endpointName, FamilyField, TlsParts, tlsFrom, tlsOf } from "./parts";
+import {
+  AddressField,
+  commonFrom,
+  commonOf,
+  endpointName,
+  FamilyField,
+  TlsParts,
+  tlsFrom,
+  tlsOf,
+  withScheme,
+} from "./parts";
 import { starttlsChoices } from "./tcp";
+
+const EXAMPLE = "tls://shop.example";
 
 /** A certificate, whatever is spoken behind it. */
 export const tls: Kind = {
@@ -13,7 +25,7 @@ export const tls: Kind = {
   well: "Chain and name are valid, and enough days are left.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
-    url: v.url.trim(),
+    url: withScheme(v.url, EXAMPLE),
     ...(v.starttls === "" ? {} : { starttls: v.starttls }),
     ...tlsOf(v),
     ...commonOf(v),
@@ -30,7 +42,7 @@ export const tls: Kind = {
       <AddressField
         form={form}
         fresh={fresh}
-        placeholder="tls://shop.example"
+        placeholder={EXAMPLE}
         description="tls://host, or tls://host:port for another port than 443."
       />
       <TlsParts form={form} days="14 days" />

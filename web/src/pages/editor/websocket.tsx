@@ -12,7 +12,10 @@ import {
   TlsParts,
   tlsFrom,
   tlsOf,
+  withScheme,
 } from "./parts";
+
+const EXAMPLE = "wss://live.example/feed";
 
 /** A WebSocket that opens, and answers if asked. */
 export const websocket: Kind = {
@@ -36,12 +39,12 @@ export const websocket: Kind = {
   toCheck: (v) => {
     const headers = headersOf(v.headers);
     return {
-      url: v.url.trim(),
+      url: withScheme(v.url, EXAMPLE),
       ...(headers ? { headers } : {}),
       ...(v.subprotocol.trim() === "" ? {} : { subprotocol: v.subprotocol.trim() }),
       ...(v.send === "" ? {} : { send: v.send }),
       ...(v.expect === "" ? {} : { expect: v.expect }),
-      ...(/^wss:/i.test(v.url.trim()) ? tlsOf(v) : {}),
+      ...(/^wss:/i.test(withScheme(v.url, EXAMPLE)) ? tlsOf(v) : {}),
       ...commonOf(v),
     };
   },
@@ -60,7 +63,7 @@ export const websocket: Kind = {
       <AddressField
         form={form}
         fresh={fresh}
-        placeholder="wss://live.example/feed"
+        placeholder={EXAMPLE}
         description="ws:// or wss://, with path and query."
       />
       <div className="fields">
@@ -92,7 +95,7 @@ export const websocket: Kind = {
           <TextInput label="Subprotocol" placeholder="none" {...form.getInputProps("subprotocol")} />
           <FamilyField form={form} />
         </div>
-        {/^wss:/i.test(form.values.url.trim()) && <TlsParts form={form} days="not looked at" />}
+        {/^wss:/i.test(withScheme(form.values.url, EXAMPLE)) && <TlsParts form={form} days="not looked at" />}
       </div>
     </details>
   ),
