@@ -5,6 +5,7 @@ import { plural } from "../../lib/format";
 import { parseLabels } from "../../lib/labels";
 import { useSettled } from "../../lib/useSettled";
 import type { EditorForm } from "./form";
+import { kindOf } from "./kinds";
 
 /** Which locations look. */
 export function WhereFields({
@@ -142,7 +143,7 @@ export function ToldFields({ form, channels }: { form: EditorForm; channels: rea
         ) : (
           <ByRoutes labels={v.labels} />
         )}
-        <CertificateDays form={form} />
+        {kindOf(v.kind).subjects.includes("cert_days_left") && <CertificateDays form={form} />}
       </div>
     </fieldset>
   );

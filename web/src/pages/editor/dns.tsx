@@ -31,7 +31,7 @@ export const dns: Kind = {
   Target: ({ form, fresh }: TargetProps) => (
     <div className="fields">
       <TextInput
-        label="Name"
+        label="Name to look up"
         description={fresh ? "For PTR an address is enough." : undefined}
         placeholder="shop.example"
         classNames={{ input: "mono-input" }}
