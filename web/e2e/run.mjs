@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { barriers, startBrowser, until } from "./support/browser.mjs";
 import { deleteFailover, makeFailover } from "./support/failover.mjs";
 import { deleteHeartbeat, makeHeartbeat } from "./support/heartbeats.mjs";
+import { makeTcp } from "./support/kinds.mjs";
 import { addresses, lines } from "./support/lines.mjs";
 import { deleteMaintenance, planMaintenance } from "./support/maintenance.mjs";
 import { startQuorate } from "./support/quorate.mjs";
@@ -339,6 +340,7 @@ try {
   const scheduleUrl = await makeReports({ page, quorate, step, out, mail, sloUrl });
   const maintenanceUrl = await planMaintenance({ page, quorate, step, out });
   const heartbeatUrl = await makeHeartbeat({ page, quorate, step, out });
+  const tcp = await makeTcp({ page, quorate, step, out });
 
   step("no page has barriers that rules can find, in light and in dark");
   const stops = [];
@@ -351,6 +353,7 @@ try {
       "/monitors/new",
       heartbeatUrl,
       `${heartbeatUrl}/edit`,
+      `${tcp.path}/edit`,
       "/incidents",
       "/certificates",
       "/locations",
@@ -425,6 +428,7 @@ try {
 
   await deleteStatusPage({ page, quorate, step, pageUrl });
   await deleteFailover({ page, quorate, step, groupUrl });
+  await tcp.end();
   await deleteHeartbeat({ quorate, step, path: heartbeatUrl });
   await deleteReports({ page, quorate, step });
   await deleteMaintenance({ page, quorate, step });
