@@ -53,6 +53,11 @@ export async function makeTcp({ page, quorate, step, out }) {
   const votes = page.getByRole("region", { name: "Votes" });
   await until("three locations vote up", async () => (await votes.getByText("Up", { exact: true }).count()) === 3);
   const path = new URL(page.url()).pathname;
+  await page
+    .getByRole("link", { name: "shop cache", exact: true })
+    .or(page.getByText("shop cache", { exact: true }))
+    .first()
+    .waitFor();
 
   step("its form shows the dialogue as it was saved");
   await page.goto(`${quorate.url}${path}/edit`);

@@ -31,9 +31,7 @@ export function AddressField({
       required
       {...form.getInputProps("url")}
       onBlur={() => {
-        if (v.url.trim() === "") return;
-        form.setFieldValue("url", withScheme(v.url, placeholder));
-        if (v.name.trim() === "") form.setFieldValue("name", endpointName(v.url));
+        if (v.url.trim() !== "") form.setFieldValue("url", withScheme(v.url, placeholder));
       }}
     />
   );
