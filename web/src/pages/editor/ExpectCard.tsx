@@ -2,6 +2,7 @@ import { useQueries } from "@tanstack/react-query";
 import { http, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { Card } from "../../components/Card";
+import { ScrollX } from "../../components/ScrollX";
 import { Empty, Failed, Loading } from "../../components/Status";
 import { count, duration, list, NONE, odds, plural, span } from "../../lib/format";
 import { useSettled } from "../../lib/useSettled";
@@ -94,7 +95,7 @@ export function ExpectCard(props: {
       ) : mine?.isPending ? (
         <Loading rows={4} />
       ) : (
-        <div className="scroll-x">
+        <ScrollX label="What to expect by policy">
           <table className="grid dense">
             <caption className="hidden-visually">Detection, recovery and false alerts by policy</caption>
             <thead>
@@ -145,7 +146,7 @@ export function ExpectCard(props: {
               })}
             </tbody>
           </table>
-        </div>
+        </ScrollX>
       )}
     </Card>
   );

@@ -4,6 +4,7 @@ import { http, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { PhaseBar, PhaseLegend, phaseAxis } from "../../components/PhaseBars";
+import { ScrollX } from "../../components/ScrollX";
 import { StateWord } from "../../components/StateMark";
 import { Empty, Failed } from "../../components/Status";
 import { type Line, opWords } from "../../lib/assertions";
@@ -36,7 +37,7 @@ export function ProbeTable({ batch, limit_ms, now }: { batch: Batch; limit_ms?: 
   );
   const max = phaseAxis(probes, (limit_ms ?? 0) * 1000);
   return (
-    <div className="scroll-x">
+    <ScrollX label="One probe from each location">
       <table className="grid folds">
         <caption className="hidden-visually">One probe from each location</caption>
         <thead>
@@ -66,7 +67,7 @@ export function ProbeTable({ batch, limit_ms, now }: { batch: Batch; limit_ms?: 
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 
