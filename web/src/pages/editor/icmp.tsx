@@ -10,7 +10,7 @@ export const icmp: Kind = {
   label: "Ping",
   says: "a host answers echo requests",
   probed: true,
-  subjects: ["loss_pct", "rtt_ms", "latency_ms"],
+  subjects: ["loss_pct", "rtt_ms"],
   well: "At least one reply comes.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
