@@ -86,6 +86,7 @@ impl Drop for Agent {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::print_stdout, reason = "the drill prints what it measured")]
 #[ignore = "measures a minute of real time; make drill"]
 async fn two_hundred_hostile_targets_cost_an_agent_little() {
     let whole = Whole::start("flood").await;
@@ -127,7 +128,7 @@ async fn two_hundred_hostile_targets_cost_an_agent_little() {
     let seen = until("the healthy check was seen often enough", async || {
         let answer = whole.client.try_get(&path).await?;
         let items: Vec<Value> = answer["items"].as_array()?.clone();
-        (items.len() >= LOOKED_AT + 1).then_some(items)
+        (items.len() > LOOKED_AT).then_some(items)
     })
     .await;
     let mut times: Vec<jiff::Timestamp> =

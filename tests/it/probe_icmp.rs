@@ -1,6 +1,8 @@
 //! Kind `icmp`: real echo requests on loopback, and in network namespaces where nothing answers. Without the right
 //! to send them, or to make namespaces, these tests say SKIPPED.
 
+#![expect(clippy::print_stdout, reason = "what cannot be tried on a machine is said")]
+
 use std::process::Command;
 use std::time::Duration;
 
