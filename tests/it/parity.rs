@@ -3,7 +3,6 @@
 use std::process::Command;
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a failed test shows the verdicts side by side")]
 fn the_usual_tools_come_to_the_same_verdicts() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parity/run.py");
     let done = Command::new("python3")

@@ -86,7 +86,6 @@ impl Drop for Agent {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stdout, reason = "the drill prints what it measured")]
 #[ignore = "measures a minute of real time; make drill"]
 async fn two_hundred_hostile_targets_cost_an_agent_little() {
     let whole = Whole::start("flood").await;
