@@ -1,6 +1,7 @@
 import { Select, TextInput } from "@mantine/core";
 import { Button } from "../../components/Button";
 import { argOf, hint, kindOf, type Line, opsOf, opWords, startOf, subjects, takesValue } from "../../lib/assertions";
+import { wellWords } from "../../lib/checks";
 import type { EditorForm } from "./form";
 import { kindOf as checkKind } from "./kinds";
 
@@ -20,7 +21,7 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
     <fieldset>
       <legend>It is well when</legend>
       <div className="stack">
-        {lines.length === 0 && <p className="muted small">{kind.well}</p>}
+        {lines.length === 0 && <p className="muted small">{wellSentence(kind.kind)}</p>}
         {lines.map((line, i) => {
           const arg = argOf(line.on);
           const at = `assertions.${i}`;
@@ -107,4 +108,10 @@ export function Conditions({ form, remark }: { form: EditorForm; remark: React.R
 function next(offered: readonly string[], lines: Line[]): Line {
   const on = offered.find((one) => !lines.some((line) => line.on === one)) ?? offered[0] ?? "latency_ms";
   return { on, arg: startOf(on), op: opsOf(on)[0] ?? "eq", value: on === "status" ? "2xx" : "" };
+}
+
+/** "The name server answers NOERROR." */
+function wellSentence(kind: string): string {
+  const text = wellWords[kind] ?? "";
+  return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

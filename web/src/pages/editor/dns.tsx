@@ -11,7 +11,6 @@ export const dns: Kind = {
   says: "a name resolves to what it should",
   probed: true,
   subjects: ["record", "rcode", "latency_ms"],
-  well: "The name server answers NOERROR.",
   begun: (v) => v.record_name.trim() !== "",
   toCheck: (v) => ({
     name: v.record_name.trim(),

@@ -24,7 +24,6 @@ export const grpc: Kind = {
   says: "a gRPC service says it is serving",
   probed: true,
   subjects: ["latency_ms", "header", "cert_days_left", "cert_issuer", "cert_fingerprint"],
-  well: "grpc.health.v1 says SERVING.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => {
     const metadata = headersOf(v.headers);

@@ -8,7 +8,6 @@ export const heartbeat: Kind = {
   says: "a job calls in time",
   probed: false,
   subjects: [],
-  well: "",
   begun: () => true,
   toCheck: (v) => ({
     ...(v.due === "cron" ? { cron: v.cron.trim(), zone: v.zone } : v.period_s === "" ? {} : { period_s: v.period_s }),

@@ -23,7 +23,6 @@ export const http: Kind = {
     "redirects",
     "http_version",
   ],
-  well: "The final status is 2xx.",
   begun: (v) => v.url.trim() !== "",
   toCheck,
   fromCheck: (take) => {

@@ -11,7 +11,6 @@ export const icmp: Kind = {
   says: "a host answers echo requests",
   probed: true,
   subjects: ["loss_pct", "rtt_ms"],
-  well: "At least one reply comes.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
     url: withScheme(v.url, EXAMPLE),

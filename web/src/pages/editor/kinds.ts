@@ -25,8 +25,6 @@ export interface Kind {
   probed: boolean;
   /** What conditions can look at, the likeliest first; none: there are no conditions. */
   subjects: readonly string[];
-  /** What has to hold while there is no condition. */
-  well: string;
   /** Whether enough is filled in for the server to look at it. */
   begun: (v: Values) => boolean;
   /** The fields of the check, without its kind. */
@@ -81,7 +79,6 @@ const unknown: Kind = {
   says: "",
   probed: true,
   subjects: [],
-  well: "",
   begun: () => true,
   toCheck: () => ({}),
   fromCheck: () => ({}),

@@ -29,7 +29,6 @@ export const smtp: Kind = {
   says: "a mail server greets and offers TLS",
   probed: true,
   subjects: ["latency_ms", "banner", "cert_days_left", "cert_issuer", "cert_fingerprint"],
-  well: "The server greets, answers EHLO, and TLS is as asked.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
     url: withScheme(v.url, EXAMPLE),

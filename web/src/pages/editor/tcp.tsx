@@ -36,7 +36,6 @@ export const tcp: Kind = {
   says: "a port takes connections and answers",
   probed: true,
   subjects: ["latency_ms", "banner", "cert_days_left", "cert_issuer", "cert_fingerprint"],
-  well: "The connection opens, and the dialogue goes through.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
     url: withScheme(v.url, EXAMPLE),

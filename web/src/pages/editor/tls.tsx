@@ -22,7 +22,6 @@ export const tls: Kind = {
   says: "a certificate is valid, and not for the last days",
   probed: true,
   subjects: ["cert_days_left", "cert_issuer", "cert_fingerprint", "latency_ms"],
-  well: "Chain and name are valid, and enough days are left.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => ({
     url: withScheme(v.url, EXAMPLE),

@@ -34,7 +34,6 @@ export const websocket: Kind = {
     "cert_issuer",
     "cert_fingerprint",
   ],
-  well: "The socket opens (101), and the awaited message comes.",
   begun: (v) => v.url.trim() !== "",
   toCheck: (v) => {
     const headers = headersOf(v.headers);

@@ -2,10 +2,10 @@ import { Link } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { Calls } from "../../components/Calls";
 import { Card } from "../../components/Card";
-import { type Assertion, words } from "../../lib/assertions";
 import { callPlan, withChannels } from "../../lib/calls";
 import { cronWords } from "../../lib/cron";
 import { leftWords } from "../../lib/certificates";
+import { type CheckFacts, conditionWords, lookWords, showsCertificate } from "../../lib/checks";
 import { fleetWord } from "../../lib/fleets";
 import { duration, list, millis, NONE, odds, plural, span } from "../../lib/format";
 import { epoch, utc, when } from "../../lib/time";
@@ -25,12 +25,7 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
     { params: { path: { id: monitor.id } } },
     { refetchInterval: 300_000, staleTime: 60_000, enabled: !isHeartbeat(monitor) },
   );
-  const check = monitor.check as {
-    method?: string;
-    url?: string;
-    assertions?: Assertion[];
-    tls?: { verify?: boolean };
-  };
+  const check = monitor.check as CheckFacts;
   const policy = monitor.policy_in_force;
   const changed = Object.keys(monitor.policy).some(
     (key) => key !== "preset" && monitor.policy[key as keyof typeof monitor.policy] != null,
@@ -48,14 +43,13 @@ export function FactsCard({ monitor, now }: { monitor: Schemas["Monitor"]; now: 
             <>
               <dt>Check</dt>
               <dd>
-                {check.method ?? "GET"} {check.url}, every {span(monitor.interval_s)}, giving up after{" "}
-                {span(monitor.timeout_s)}
+                {lookWords(check)}, every {span(monitor.interval_s)}, giving up after {span(monitor.timeout_s)}
                 {monitor.slow_ms ? `, slow above ${millis(monitor.slow_ms)}` : ""}
                 {check.tls?.verify === false ? ", certificate not verified" : ""}
               </dd>
-              <Certificates id={monitor.id} now={now} expected={check.url?.startsWith("https:") === true} />
+              <Certificates id={monitor.id} now={now} expected={showsCertificate(check)} />
               <dt>Well when</dt>
-              <dd>{check.assertions?.length ? list(check.assertions.map(words)) : "the final status is 2xx"}</dd>
+              <dd>{conditionWords(check)}</dd>
             </>
           )}
           {monitor.warnings.length > 0 && (
