@@ -6,7 +6,7 @@ import { until } from "./browser.mjs";
 export async function makeHeartbeat({ page, quorate, step, out }) {
   step("a heartbeat is added; it waits for the first call");
   await page.goto(`${quorate.url}/monitors/new`);
-  await page.getByRole("radio", { name: /Heartbeat/ }).check({ force: true });
+  await page.locator("label.choice", { hasText: /^Heartbeat/ }).click();
   await page.getByRole("button", { name: "At set times" }).click();
   await page.getByLabel("Cron expression").fill("30 2 * * *");
   await page.getByText("Every day at 02:30").waitFor();

@@ -28,7 +28,7 @@ export async function makeTcp({ page, quorate, step, out }) {
   const port = await startPort();
   step("a port with a dialogue is tried, and what was seen becomes a condition");
   await page.goto(`${quorate.url}/monitors/new`);
-  await page.getByRole("radio", { name: /^TCP/ }).check({ force: true });
+  await page.locator("label.choice", { hasText: /^TCP/ }).click();
   const address = page.getByRole("textbox", { name: "Address" });
   await address.fill(port.address);
   await page.getByLabel("Name", { exact: true }).fill("shop cache");
