@@ -8,12 +8,15 @@ async function startPort() {
   const open = new Set();
   const server = createServer((socket) => {
     open.add(socket);
+    socket.unref();
     socket.on("error", () => {});
     socket.on("close", () => open.delete(socket));
     socket.write("READY shop-cache\r\n");
     socket.on("data", (said) => socket.write(String(said).startsWith("PING") ? "+PONG\r\n" : "-ERR\r\n"));
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  // A run that fails half-way must end, not wait for this port.
+  server.unref();
   return {
     address: `127.0.0.1:${server.address().port}`,
     close: () => {
