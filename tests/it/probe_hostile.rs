@@ -168,6 +168,30 @@ async fn a_body_of_just_the_limit_is_whole() {
 }
 
 #[tokio::test]
+async fn a_long_body_is_counted_whole_whether_or_not_a_condition_looks_into_it() {
+    use async_compression::tokio::write::GzipEncoder;
+    let body = ["x".repeat(300_000), "the end".to_owned()].concat();
+    let mut packed = GzipEncoder::new(Vec::new());
+    packed.write_all(body.as_bytes()).await.unwrap();
+    packed.shutdown().await.unwrap();
+    let plain = answering(ok("", &body)).await;
+    let gzip = answering(ok("Content-Encoding: gzip\r\n", packed.into_inner())).await;
+    let last = json!({"assertions": [{"on": "body", "op": "contains", "value": "the end"}]});
+    let size = json!({"assertions": [{"on": "size", "op": "eq", "value": 300_007}]});
+    for target in [plain, gzip] {
+        for extra in [json!({}), last.clone(), size.clone()] {
+            let seen = within(&target, extra.clone(), 5_000).await;
+            assert_eq!(
+                (seen.outcome, seen.size),
+                (Outcome::Pass, Some(300_007)),
+                "{extra}: {}",
+                seen.message
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_bomb_costs_no_more_than_the_limit() {
     use async_compression::tokio::write::{BrotliEncoder, GzipEncoder, ZstdEncoder};
     let zeros = vec![0u8; 1 << 20];

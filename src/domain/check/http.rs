@@ -99,6 +99,11 @@ impl HttpCheck {
         &self.tls
     }
 
+    /// Whether a condition needs the body itself, and not only its size.
+    pub fn looks_into_body(&self) -> bool {
+        self.assertions.iter().any(|a| matches!(a.subject(), Subject::Body | Subject::Json(_)))
+    }
+
     /// The conditions that hold by default: 2xx unless a condition looks at the status, and the days
     /// that `tls.min_days_left` asks for.
     fn imply(&mut self) {
@@ -178,12 +183,7 @@ impl Kind for HttpCheck {
         if let Some(ip) = ip_of(&self.url) {
             warnings.extend(shared::closed_address(&Host::Ip(ip)));
         }
-        if self.method == "HEAD"
-            && self
-                .assertions
-                .iter()
-                .any(|a| matches!(a.subject(), Subject::Body | Subject::Json(_)))
-        {
+        if self.method == "HEAD" && self.looks_into_body() {
             warnings.push(Warning {
                 code: "head_has_no_body".into(),
                 message: "HEAD is answered without a body, so a condition on the body cannot hold. Use GET.".into(),

@@ -14,11 +14,12 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio_util::io::StreamReader;
 
 use super::exchange::{Answer, io_kind};
 use super::request::Order;
+use crate::domain::check::HttpCheck;
 use crate::domain::observation::Class;
 use crate::probe::trace::Failure;
 
@@ -28,18 +29,44 @@ const MOST_CODINGS: usize = 3;
 /// 8 MiB, what RFC 8878 tells every decoder to support. More would let a server fill our memory.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
+/// What is kept of a body that no condition looks into: enough to tell its charset and to show its beginning,
+/// with room for a secret that stands on the edge.
+const BEGINNING: usize = 64 * 1024;
+
 /// A body as far as it was read.
 #[derive(Debug, Default)]
 pub(super) struct Read {
-    /// Decoded.
+    /// Decoded; its beginning at least.
     pub(super) bytes: Vec<u8>,
+    /// Decoded bytes that were read.
+    pub(super) size: u64,
     /// There was more than the limit.
     pub(super) cut: bool,
+}
+
+impl Read {
+    /// Takes what came, up to the limit; whether there can be more.
+    fn take(&mut self, piece: &[u8], wanted: &Wanted) -> bool {
+        let room = wanted.limit.saturating_sub(usize::try_from(self.size).unwrap_or(usize::MAX));
+        let piece = match piece.get(..room) {
+            Some(within) => {
+                self.cut = piece.len() > room;
+                within
+            }
+            None => piece,
+        };
+        let keep = wanted.kept.saturating_sub(self.bytes.len()).min(piece.len());
+        self.bytes.extend_from_slice(piece.get(..keep).unwrap_or_default());
+        self.size += piece.len() as u64;
+        !self.cut
+    }
 }
 
 /// What is to be read.
 pub(super) struct Wanted {
     limit: usize,
+    /// So much of it stays in memory; many bodies at once would fill that of an agent.
+    kept: usize,
     /// The answer has no body by the rules of HTTP.
     none: bool,
     /// Bytes on the wire that the server announced.
@@ -50,7 +77,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(order: &Order<'_>, response: &Response<Incoming>, limit: u32) -> Self {
+    pub(super) fn of(check: &HttpCheck, order: &Order<'_>, response: &Response<Incoming>) -> Self {
+        let limit = check.max_body as usize;
         let headers = response.headers();
         let status = response.status().as_u16();
         let announced = headers
@@ -58,7 +86,8 @@ impl Wanted {
             .and_then(|value| value.to_str().ok())
             .and_then(|text| text.trim().parse().ok());
         Self {
-            limit: limit as usize,
+            limit,
+            kept: if check.looks_into_body() { limit } else { limit.min(BEGINNING) },
             none: order.method == Method::HEAD || matches!(status, 100..=199 | 204 | 304),
             announced,
             until_close: announced.is_none()
@@ -156,10 +185,7 @@ impl Wire {
 async fn plain(wire: &mut Wire, wanted: &Wanted) -> Result<Read, Failure> {
     let mut read = Read::default();
     while let Some(chunk) = wire.next(wanted).await? {
-        let room = wanted.limit - read.bytes.len();
-        read.bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
-        if chunk.len() > room {
-            read.cut = true;
+        if !read.take(&chunk, wanted) {
             break;
         }
     }
@@ -205,16 +231,14 @@ async fn decoded(wire: &mut Wire, wanted: &Wanted) -> Result<Read, Failure> {
             reader = decoder(coding, reader).await?;
         }
         let mut read = Read::default();
-        let limit = wanted.limit as u64;
-        (&mut reader)
-            .take(limit)
-            .read_to_end(&mut read.bytes)
-            .await
-            .map_err(|error| undecodable(wanted, &error.to_string()))?;
-        if read.bytes.len() == wanted.limit {
-            let rest =
+        loop {
+            let piece =
                 reader.fill_buf().await.map_err(|error| undecodable(wanted, &error.to_string()))?;
-            read.cut = !rest.is_empty();
+            let length = piece.len();
+            if length == 0 || !read.take(piece, wanted) {
+                break;
+            }
+            reader.consume(length);
         }
         Ok(read)
     }

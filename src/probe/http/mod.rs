@@ -47,7 +47,7 @@ pub(super) async fn run(
     facts.body = read.map(|read: Read| Content {
         text: charset::decode(&read.bytes, content_type.map(|(_, value)| value.as_str()))
             .into_owned(),
-        size: read.bytes.len() as u64,
+        size: read.size,
         cut: read.cut,
     });
     conclude(attempt.check, &trace, facts, result, end)
@@ -85,7 +85,7 @@ async fn follow(
             Next::Judge(stopped) => {
                 facts.stopped = stopped;
                 trace.enter(Stage::Transfer);
-                let wanted = body::Wanted::of(&order, &answer.response, check.max_body);
+                let wanted = body::Wanted::of(check, &order, &answer.response);
                 let read = body::read(answer, &wanted).await?;
                 trace.leave();
                 *body = Some(read);
