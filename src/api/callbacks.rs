@@ -64,6 +64,7 @@ async fn from_pagerduty(
 ) -> ApiResult<Json<Value>> {
     const SET_UP: &str = "This channel has no webhook secret. Enter the one that PagerDuty gave for the webhook, at the channel in Alerting.";
     let body = whole(body)?;
+    let _turn = state.limits.callback_turn().await?;
     let line = line(&state, ChannelKind::PagerDuty, channel, SET_UP).await?;
     let signature = header(&headers, "x-pagerduty-signature");
     if !pagerduty::is_theirs(&line.secret, signature, &body) {
@@ -86,6 +87,7 @@ async fn from_slack(
 ) -> ApiResult<Json<Value>> {
     const SET_UP: &str = "This channel has no signing secret. Enter the one of the Slack app, at the channel in Alerting.";
     let body = whole(body)?;
+    let _turn = state.limits.callback_turn().await?;
     let line = line(&state, ChannelKind::Slack, channel, SET_UP).await?;
     let sent = header(&headers, "x-slack-request-timestamp");
     let signature = header(&headers, "x-slack-signature");

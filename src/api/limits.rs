@@ -28,6 +28,8 @@ pub struct Limits {
     call: Arc<DefaultKeyedRateLimiter<[u8; 32]>>,
     /// Calls that use the database at the same time, so that jobs leave some of it to others.
     calls: Arc<Semaphore>,
+    /// The same for what other services call back: whoever asks is known only after the database was.
+    callbacks: Arc<Semaphore>,
     /// Replays that run at the same time: each holds a month of results and a processor.
     replays: Arc<Semaphore>,
 }
@@ -42,6 +44,7 @@ impl Default for Limits {
             replay: limiter(10, Duration::from_secs(3)),
             call: limiter(10, Duration::from_millis(100)),
             calls: Arc::new(Semaphore::new(4)),
+            callbacks: Arc::new(Semaphore::new(2)),
             replays: Arc::new(Semaphore::new(2)),
         }
     }
@@ -71,6 +74,11 @@ impl Limits {
     /// Waits for a call's turn at the database; the turn ends when what is returned is dropped.
     pub async fn call_turn(&self) -> ApiResult<OwnedSemaphorePermit> {
         Ok(self.calls.clone().acquire_owned().await.map_err(anyhow::Error::from)?)
+    }
+
+    /// As [`Limits::call_turn`], of what another service calls back.
+    pub async fn callback_turn(&self) -> ApiResult<OwnedSemaphorePermit> {
+        Ok(self.callbacks.clone().acquire_owned().await.map_err(anyhow::Error::from)?)
     }
 
     /// Waits for its turn; the turn ends when what is returned is dropped.
