@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { Navigate, Outlet, ScrollRestoration, useLocation } from "react-router";
+import { type Location, Navigate, Outlet, ScrollRestoration, useLocation } from "react-router";
 import { api, type Schemas } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { useKeys } from "../../lib/keys";
@@ -61,7 +61,7 @@ function SignedIn() {
           <Outlet />
         </div>
       </div>
-      <ScrollRestoration />
+      <ScrollRestoration getKey={placeOf} />
       <BottomBar counts={counts} />
       <Palette />
       <Renew />
@@ -163,3 +163,9 @@ function countsOf(overview: Schemas["Overview"]): Counts {
       ),
   };
 }
+
+/**
+ * How far a page was scrolled is remembered by the visit. The first page after a load has no visit of its own; by
+ * its address it is not scrolled as another one was.
+ */
+const placeOf = (location: Location) => (location.key === "default" ? location.pathname : location.key);
